@@ -7,6 +7,7 @@
      ├── RetryableError       loop: back off, step again
      ├── FencedError          shard: drop its state, another member owns it
      ├── CorruptRecordError   quarantine the record, carry its coordinates, go on
+     ├── StoreLostError       process: end; the next one rebuilds the store from the log
      └── InvariantViolation   a bug: crash the process
 
 Messages say what is wrong, which one, and what to do now.
@@ -81,6 +82,10 @@ class CorruptRecordError(DuewheelError):
         self.partition = partition
         self.offset = offset
         self.reason = reason
+
+
+class StoreLostError(DuewheelError):
+    """The local store fails or is corrupt; only a new process can go on with it or without it."""
 
 
 class InvariantViolation(DuewheelError):

@@ -1,0 +1,1 @@
+"""The ordered key-value store under the wheel: RocksDB, and its in-memory twin."""
