@@ -1,0 +1,380 @@
+"""Topics compared with topics.yaml, created and mended; and the few facts asked of a cluster.
+
+Comparing is pure (`compare`); asking and changing is `KafkaAdmin`. Nothing here deletes a topic
+or changes a partition count: both would break the guarantees for good.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from scheduler.contract.topics import TopicCatalog, TopicSpec
+from scheduler.errors import ConfigError, RetryableError
+
+REQUEST_S = 15.0
+"""One request: a broker that restarts is back within it."""
+
+CREATE_S = 60.0
+"""All topics at once: more than a thousand partitions take a small cluster some seconds."""
+
+REPLICATION_MAX = 3
+"""Copies of each topic where the cluster has as many brokers: one may be lost at any time."""
+
+_AT_LEAST_UNLIMITED = "-1"
+
+
+class Severity(StrEnum):
+    """What a difference between a topic and topics.yaml puts at stake."""
+
+    MISSING = "missing"
+    """The topic does not exist."""
+    BREAKING = "breaking"
+    """A guarantee does not hold; services do not start."""
+    ADVISORY = "advisory"
+    """Size or speed suffers; services start."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDifference:
+    """One way in which the cluster is not as topics.yaml says.
+
+    Attributes:
+        topic: full name.
+        severity: what is at stake.
+        setting: ``partitions``, a topic setting, or empty for a missing topic.
+        wanted, found: both as words; ``found`` is empty for a missing topic.
+        remedy: the command that mends it, or what to do where none can.
+    """
+
+    topic: str
+    severity: Severity
+    setting: str
+    wanted: str
+    found: str
+    remedy: str
+
+    def __str__(self) -> str:
+        """One line for people."""
+        if self.severity is Severity.MISSING:
+            return f"{self.topic}: missing ({self.wanted} partitions); {self.remedy}"
+        return (
+            f"{self.topic}: {self.severity}: {self.setting} is {self.found}, "
+            f"must be {self.wanted}; {self.remedy}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """A topic as the cluster has it."""
+
+    partitions: int
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicIdentity:
+    """What a local store is compared with before it is trusted.
+
+    Attributes:
+        topic_id: changes when a topic is deleted and created again.
+        partitions: its partition count.
+    """
+
+    topic_id: str
+    partitions: int
+
+
+class KafkaAdmin:
+    """Requests to a cluster, each with a deadline.
+
+    Args:
+        config: client options; ``bootstrap.servers`` at least.
+        replication: copies of each topic created; ``None`` for the cluster's brokers, at most 3.
+    """
+
+    def __init__(self, config: Mapping[str, Any], replication: int | None = None) -> None:
+        self._config = dict(config)
+        self._replication = replication
+        self._client = AdminClient(self._config)
+
+    def cluster_id(self) -> str:
+        """Return the cluster's id.
+
+        Raises:
+            RetryableError: no broker answers.
+        """
+        return str(self._ask(lambda client: client.describe_cluster(**_timeout())).cluster_id)
+
+    def topic_identities(self, topics: Iterable[str]) -> dict[str, TopicIdentity]:
+        """Return id and partition count of each topic; topics that do not exist are left out.
+
+        Raises:
+            RetryableError: no broker answers.
+        """
+        wanted = TopicCollection(list(topics))
+        futures = self._client.describe_topics(wanted, **_timeout())
+        found: dict[str, TopicIdentity] = {}
+        for name, future in futures.items():
+            described = _result_or_missing(future)
+            if described is not None:
+                found[name] = TopicIdentity(str(described.topic_id), len(described.partitions))
+        return found
+
+    def topic_states(self, topics: Iterable[str]) -> dict[str, TopicState]:
+        """Return partition count and settings of each topic that exists.
+
+        Raises:
+            RetryableError: no broker answers.
+        """
+        identities = self.topic_identities(topics)
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in identities]
+        if not resources:
+            return {}
+        states = {}
+        for resource, future in self._client.describe_configs(resources, **_timeout()).items():
+            entries = _result(future)
+            settings = {name: str(entry.value) for name, entry in entries.items()}
+            states[resource.name] = TopicState(identities[resource.name].partitions, settings)
+        return states
+
+    def create(self, specs: Iterable[TopicSpec]) -> None:
+        """Create topics; one that appeared meanwhile is fine.
+
+        Raises:
+            ConfigError: the cluster refuses one.
+            RetryableError: no broker answers.
+        """
+        copies = self._replication or min(REPLICATION_MAX, self._brokers())
+        in_sync = {"min.insync.replicas": str(max(1, copies - 1))}
+        topics = [
+            NewTopic(
+                spec.name,
+                num_partitions=spec.partitions,
+                replication_factor=copies,
+                config={**in_sync, **spec.settings},
+            )
+            for spec in specs
+        ]
+        futures = self._client.create_topics(
+            topics, operation_timeout=CREATE_S, request_timeout=CREATE_S
+        )
+        for future in futures.values():
+            _result(future, allowed={KafkaError.TOPIC_ALREADY_EXISTS})
+
+    def alter(self, topic: str, settings: Mapping[str, str]) -> None:
+        """Set ``settings`` of a topic and leave its others alone.
+
+        Raises:
+            ConfigError: the cluster refuses.
+            RetryableError: no broker answers.
+        """
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in settings.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        for future in self._client.incremental_alter_configs([resource], **_timeout()).values():
+            _result(future)
+
+    def log_ends(
+        self, topic: str, partitions: Iterable[int], *, committed: bool = False
+    ) -> dict[int, int]:
+        """Return the end of each partition's log: the offset its next record will get.
+
+        Args:
+            topic: full name.
+            partitions: which ones.
+            committed: ends for a read_committed reader (the last stable offset) instead; that
+                one waits behind any open transaction, a user's included.
+
+        Raises:
+            RetryableError: no broker answers.
+        """
+        isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        asked = {ClientPartition(topic, number): OffsetSpec.latest() for number in partitions}
+        if not asked:
+            return {}
+
+        def ask(client: AdminClient) -> dict[int, int]:
+            futures = client.list_offsets(asked, isolation_level=isolation, **_timeout())
+            return {place.partition: _result(future).offset for place, future in futures.items()}
+
+        try:
+            return ask(self._client)
+        except RetryableError:
+            # After a broker restart a client's cached leader epoch stays stale for good and it
+            # answers FENCED_LEADER_EPOCH for ever: only a new client helps.
+            self._client = AdminClient(self._config)
+            return ask(self._client)
+
+    def _brokers(self) -> int:
+        return len(self._ask(lambda client: client.describe_cluster(**_timeout())).nodes)
+
+    def _ask(self, request: Callable[[AdminClient], "Future[Any]"]) -> Any:
+        return _result(request(self._client))
+
+
+def compare(
+    catalog: Iterable[TopicSpec], states: Mapping[str, TopicState]
+) -> list[TopicDifference]:
+    """Return every difference between topics as they should be and as they are; pure."""
+    differences: list[TopicDifference] = []
+    for spec in catalog:
+        state = states.get(spec.name)
+        if state is None:
+            differences.append(_missing(spec))
+        else:
+            differences += _partition_difference(spec, state)
+            differences += _setting_differences(spec, state)
+    return differences
+
+
+def plan(catalog: TopicCatalog, admin: KafkaAdmin) -> list[TopicDifference]:
+    """Return what is different in the cluster; see `compare`.
+
+    Raises:
+        RetryableError: no broker answers.
+    """
+    return compare(catalog, admin.topic_states([spec.name for spec in catalog]))
+
+
+def apply(catalog: TopicCatalog, admin: KafkaAdmin) -> list[TopicDifference]:
+    """Create what is missing, mend every setting, and return what differed before.
+
+    Raises:
+        ConfigError: a topic has another partition count, which nothing can mend in place.
+        RetryableError: no broker answers.
+    """
+    differences = plan(catalog, admin)
+    missing = {each.topic for each in differences if each.severity is Severity.MISSING}
+    if missing:
+        admin.create(spec for spec in catalog if spec.name in missing)
+    for topic, settings in _alterations(differences).items():
+        admin.alter(topic, settings)
+    beyond_mending = [each for each in differences if each.setting == "partitions"]
+    if beyond_mending:
+        raise ConfigError("; ".join(str(each) for each in beyond_mending))
+    return differences
+
+
+def check(catalog: TopicCatalog, admin: KafkaAdmin) -> list[TopicDifference]:
+    """Refuse topics that break a guarantee; return the merely advisory differences.
+
+    Every service calls this before it starts.
+
+    Raises:
+        ConfigError: a topic is missing or breaks a guarantee; the message names every one and
+            the command that mends it.
+        RetryableError: no broker answers.
+    """
+    differences = plan(catalog, admin)
+    grave = [each for each in differences if each.severity is not Severity.ADVISORY]
+    if grave:
+        raise ConfigError("\n".join(str(each) for each in grave))
+    return differences
+
+
+def _missing(spec: TopicSpec) -> TopicDifference:
+    remedy = "run: duewheel topics apply"
+    return TopicDifference(spec.name, Severity.MISSING, "", str(spec.partitions), "", remedy)
+
+
+def _partition_difference(spec: TopicSpec, state: TopicState) -> list[TopicDifference]:
+    if state.partitions == spec.partitions:
+        return []
+    remedy = (
+        "a count cannot be changed in place: use another DUEWHEEL_TOPIC_PREFIX, or delete the "
+        "topic with everything in it and run: duewheel topics apply"
+    )
+    wanted, found = str(spec.partitions), str(state.partitions)
+    return [
+        TopicDifference(spec.name, Severity.BREAKING, "partitions", wanted, found, remedy),
+    ]
+
+
+def _setting_differences(spec: TopicSpec, state: TopicState) -> list[TopicDifference]:
+    classed = [(Severity.BREAKING, spec.required), (Severity.ADVISORY, spec.advised)]
+    return [
+        TopicDifference(spec.name, severity, setting, wanted, found, "run: duewheel topics apply")
+        for severity, settings in classed
+        for setting, wanted in settings.items()
+        if not _satisfies(setting, wanted, found := state.settings.get(setting, ""))
+    ]
+
+
+def _satisfies(setting: str, wanted: str, found: str) -> bool:
+    """Words must be equal; numbers that keep data must be at least as large."""
+    if found == wanted:
+        return True
+    keeps_data = setting.endswith(("retention.ms", "lag.ms")) or setting == "max.message.bytes"
+    if not keeps_data:
+        return _same_number(wanted, found)
+    if found == _AT_LEAST_UNLIMITED:
+        return True
+    try:
+        return int(found) >= int(wanted)
+    except ValueError:
+        return False
+
+
+def _same_number(wanted: str, found: str) -> bool:
+    try:
+        return float(wanted) == float(found)
+    except ValueError:
+        return False
+
+
+def _alterations(differences: Iterable[TopicDifference]) -> dict[str, dict[str, str]]:
+    alterations: dict[str, dict[str, str]] = {}
+    for each in differences:
+        if each.setting and each.setting != "partitions":
+            alterations.setdefault(each.topic, {})[each.setting] = each.wanted
+    return alterations
+
+
+def _timeout() -> dict[str, float]:
+    return {"request_timeout": REQUEST_S}
+
+
+def _result_or_missing(future: "Future[Any]") -> Any:
+    return _result(future, allowed={KafkaError.UNKNOWN_TOPIC_OR_PART})
+
+
+_OPERATOR_MUST_ACT = {
+    KafkaError.INVALID_CONFIG,
+    KafkaError.INVALID_PARTITIONS,
+    KafkaError.INVALID_REPLICATION_FACTOR,
+    KafkaError.POLICY_VIOLATION,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TOPIC_EXCEPTION,
+}
+
+
+def _result(future: "Future[Any]", allowed: Iterable[int] = ()) -> Any:
+    """Return a future's result; ``None`` for an allowed error."""
+    try:
+        return future.result(timeout=CREATE_S + REQUEST_S)
+    except KafkaException as error:
+        reason = error.args[0]
+        if reason.code() in allowed:
+            return None
+        if reason.code() in _OPERATOR_MUST_ACT:
+            raise ConfigError(f"the cluster refuses: {reason.str()}") from error
+        raise RetryableError(f"the cluster does not answer: {reason.str()}") from error
+    except TimeoutError as error:
+        raise RetryableError("the cluster does not answer in time") from error
