@@ -4,6 +4,8 @@ Comparing is pure (`compare`); asking and changing is `KafkaAdmin`. Nothing here
 or changes a partition count: both would break the guarantees for good.
 """
 
+import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -30,6 +32,10 @@ REQUEST_S = 15.0
 
 CREATE_S = 60.0
 """All topics at once: more than a thousand partitions take a small cluster some seconds."""
+
+PAUSE_FIRST_S = 0.05
+PAUSE_MAX_S = 1.0
+"""Between tries, doubling: a leader is elected in well under a second, a broker back in ten."""
 
 REPLICATION_MAX = 3
 """Copies of each topic where the cluster has as many brokers: one may be lost at any time."""
@@ -110,6 +116,7 @@ class KafkaAdmin:
         self._config = dict(config)
         self._replication = replication
         self._client = AdminClient(self._config)
+        self._pause = threading.Event()
 
     def cluster_id(self) -> str:
         """Return the cluster's id.
@@ -209,22 +216,58 @@ class KafkaAdmin:
         if not asked:
             return {}
 
-        def ask(client: AdminClient) -> dict[int, int]:
-            futures = client.list_offsets(asked, isolation_level=isolation, **_timeout())
+        def ask() -> dict[int, int]:
+            futures = self._client.list_offsets(asked, isolation_level=isolation, **_timeout())
             return {place.partition: _result(future).offset for place, future in futures.items()}
 
+        return self._with_new_clients(ask)
+
+    def await_leaders(self, specs: Iterable[TopicSpec], deadline_s: float = CREATE_S) -> None:
+        """Wait until every partition of the topics can be written to and read.
+
+        A cluster answers that it has created a topic before its brokers know of it.
+
+        Raises:
+            RetryableError: not within ``deadline_s`` seconds.
+        """
+        until = time.monotonic() + deadline_s
+        waiting = {spec.name: spec.partitions for spec in specs}
+        while waiting:
+            for name, partitions in list(waiting.items()):
+                if self._served(name, partitions):
+                    del waiting[name]
+            if waiting and time.monotonic() > until:
+                raise RetryableError(f"topics without leaders after {deadline_s:g} s: {waiting}")
+
+    def _served(self, topic: str, partitions: int) -> bool:
         try:
-            return ask(self._client)
+            return len(self.log_ends(topic, range(partitions))) == partitions
         except RetryableError:
-            # After a broker restart a client's cached leader epoch stays stale for good and it
-            # answers FENCED_LEADER_EPOCH for ever: only a new client helps.
+            return False
+
+    def _with_new_clients(self, ask: Callable[[], dict[int, int]]) -> dict[int, int]:
+        """Ask again until a deadline, with a new client each time.
+
+        After a broker restart a client's cached leader epoch stays stale for good, and it answers
+        FENCED_LEADER_EPOCH for ever; NOT_LEADER_FOR_PARTITION right after a topic's creation goes
+        by itself.
+        """
+        until = time.monotonic() + REQUEST_S
+        pause_s = PAUSE_FIRST_S
+        while True:
+            try:
+                return ask()
+            except RetryableError:
+                if time.monotonic() + pause_s > until:
+                    raise
+            self._pause.wait(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_MAX_S)
             self._client = AdminClient(self._config)
-            return ask(self._client)
 
     def _brokers(self) -> int:
         return len(self._ask(lambda client: client.describe_cluster(**_timeout())).nodes)
 
-    def _ask(self, request: Callable[[AdminClient], "Future[Any]"]) -> Any:
+    def _ask(self, request: Callable[[AdminClient], Future[Any]]) -> Any:
         return _result(request(self._client))
 
 
@@ -262,7 +305,9 @@ def apply(catalog: TopicCatalog, admin: KafkaAdmin) -> list[TopicDifference]:
     differences = plan(catalog, admin)
     missing = {each.topic for each in differences if each.severity is Severity.MISSING}
     if missing:
-        admin.create(spec for spec in catalog if spec.name in missing)
+        new = [spec for spec in catalog if spec.name in missing]
+        admin.create(new)
+        admin.await_leaders(new)
     for topic, settings in _alterations(differences).items():
         admin.alter(topic, settings)
     beyond_mending = [each for each in differences if each.setting == "partitions"]
@@ -350,7 +395,7 @@ def _timeout() -> dict[str, float]:
     return {"request_timeout": REQUEST_S}
 
 
-def _result_or_missing(future: "Future[Any]") -> Any:
+def _result_or_missing(future: Future[Any]) -> Any:
     return _result(future, allowed={KafkaError.UNKNOWN_TOPIC_OR_PART})
 
 
@@ -365,7 +410,7 @@ _OPERATOR_MUST_ACT = {
 }
 
 
-def _result(future: "Future[Any]", allowed: Iterable[int] = ()) -> Any:
+def _result(future: Future[Any], allowed: Iterable[int] = ()) -> Any:
     """Return a future's result; ``None`` for an allowed error."""
     try:
         return future.result(timeout=CREATE_S + REQUEST_S)
