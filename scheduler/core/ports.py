@@ -6,6 +6,10 @@ Each has a real twin and an in-memory twin that pass the same conformance suite.
 from collections.abc import Iterable
 from typing import Protocol
 
+from scheduler.core.definition import CompiledJob
+from scheduler.core.intake import Command, DelayedRun
+from scheduler.core.records import Incoming
+
 Write = tuple[bytes, bytes | None]
 """A key with its new value; ``None`` deletes the key."""
 
@@ -54,4 +58,29 @@ class OrderedStore(Protocol):
 
     def close(self) -> None:
         """Flush and release the files; the store is unusable afterwards. Idempotent."""
+        ...
+
+
+class Decoder(Protocol):
+    """Validates what comes in and turns it into core values. Every refusal is a value of
+    `RequestError`, never anything else, whatever the bytes."""
+
+    def job_id(self, key: bytes | None) -> str:
+        """The job id a key spells. Raises `DefinitionError`."""
+        ...
+
+    def partition(self, key: bytes) -> int:
+        """Partition of ``jobs`` that a key belongs to."""
+        ...
+
+    def job(self, job_id: str, value: bytes, offset: int) -> CompiledJob:
+        """A compiled definition. Raises `DefinitionError`."""
+        ...
+
+    def delayed(self, record: Incoming) -> DelayedRun:
+        """A record of ``runs-retry``. Raises `RequestError`."""
+        ...
+
+    def command(self, record: Incoming) -> Command:
+        """A record of ``job-commands``. Raises `RequestError`."""
         ...

@@ -1,0 +1,201 @@
+"""A decision in the making: one partition's share of one transaction.
+
+A draft collects what the transaction will do (runs to dispatch, records to write, changes to
+the store) while the rules look at one record or one wheel entry after another. Nothing of it
+has happened until the transaction commits; an aborted draft is simply dropped.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from scheduler.core.command import command_head, command_tail
+from scheduler.core.cursor import WHOLE, Cursor, Position
+from scheduler.core.definition import Cohort
+from scheduler.core.instant import format_instant
+from scheduler.core.intake import DelayedRun
+from scheduler.core.layout import (
+    JobEntry,
+    cohort_key,
+    decode_entry,
+    encode_entry,
+    job_key,
+)
+from scheduler.core.ports import Decoder, OrderedStore
+from scheduler.core.records import Dispatch, Outgoing
+from scheduler.core.reports import Fact, status_value, undispatched_value
+from scheduler.core.routes import Routes
+from scheduler.core.staging import Staging
+
+Facts = Callable[[bytes], Fact | None]
+"""Looks up what ``cursors`` says of a job id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What does not change while a shard lives.
+
+    Attributes:
+        catch_up_ms: a cursor further behind moves only after everything readable was accepted.
+        outage_ms: the outage that is promised to be harmless; ``min.compaction.lag`` is twice.
+        forget_ms: how long a deleted key is remembered (longer than any delayed run waits).
+    """
+
+    routes: Routes = field(default_factory=Routes)
+    catch_up_ms: int = 60_000
+    outage_ms: int = 24 * 3_600_000
+    forget_ms: int = 8 * 24 * 3_600_000
+
+
+@dataclass(slots=True)
+class _Miss:
+    first_ms: int
+    through_ms: int
+    count: int
+
+
+class Draft:
+    """Accumulates one partition's decision. See `Shard.decide` for the order of things."""
+
+    def __init__(
+        self, partition: int, store: OrderedStore, decoder: Decoder, facts: Facts,
+        setting: Setting, cursor: Cursor, now_ms: int,
+    ) -> None:  # fmt: skip
+        self.partition = partition
+        self.decoder = decoder
+        self.facts = facts
+        self.setting = setting
+        self.before: Position = cursor.position
+        self.until: Position = cursor.position
+        self.now_ms = now_ms
+        self.stage = Staging(store)
+        self.records: list[Outgoing] = []
+        self.new_facts: dict[bytes, Fact] = {}
+        self.held: list[tuple[bytes, int, int]] = []
+        self.fresh: set[bytes] = set()
+        self.waiting_offsets: list[int] = []
+        self.runs = 0
+        self._messages: defaultdict[str, list[tuple[bytes, bytes]]] = defaultdict(list)
+        self._missed: dict[tuple[bytes, int, str, str], _Miss] = {}
+        self._entries: dict[bytes, JobEntry] = {}
+
+    # ---- what is known -----------------------------------------------------------------
+
+    def entry(self, job_id: bytes) -> JobEntry:
+        """What is known of a key, this draft's changes included."""
+        known = self._entries.get(job_id)
+        if known is None:
+            known = decode_entry(self.stage.get(job_key(self.partition, job_id)))
+            self._entries[job_id] = known
+        return known
+
+    def set_entry(self, job_id: bytes, entry: JobEntry | None) -> None:
+        """Replace what is known of a key; ``None`` forgets it."""
+        self._entries[job_id] = entry or JobEntry()
+        key = job_key(self.partition, job_id)
+        if entry is None:
+            self.stage.delete(key)
+        else:
+            self.stage.put(key, encode_entry(entry))
+
+    def cohort(self, digest: bytes) -> Cohort | None:
+        """A cohort of this partition by its digest."""
+        value = self.stage.get(cohort_key(self.partition, digest))
+        return None if value is None else _cohort(value)
+
+    # ---- what is to be done -------------------------------------------------------------
+
+    def messages(self, queue: str) -> list[tuple[bytes, bytes]]:
+        """The (key, value) pairs to dispatch to a queue, to be appended to."""
+        return self._messages[self.setting.routes.runs(queue)]
+
+    def send(
+        self, job_id: bytes, queue: str, body: bytes, nominal_ms: int, effective_ms: int,
+        trigger: str, settled_below_ms: int | None = None, command_id: str | None = None,
+    ) -> None:  # fmt: skip
+        """Dispatch one run."""
+        scheduled_at = format_instant(nominal_ms)
+        settled = None if settled_below_ms is None else format_instant(settled_below_ms)
+        head = command_head(scheduled_at, format_instant(effective_ms), trigger, settled,
+                            command_id=command_id)  # fmt: skip
+        self.messages(queue).append((job_id, head + body + command_tail(scheduled_at, command_id)))
+        self.runs += 1
+
+    def to_runs(self, job_id: bytes, queue: str, value: bytes) -> None:
+        """A ready value for the run topic (delayed runs, cancels, deletions)."""
+        self.messages(queue).append((job_id, value))
+        self.runs += 1
+
+    def miss(
+        self, job_id: bytes, offset: int, nominal_ms: int, reason: str, status: str = "missed"
+    ) -> None:
+        """Record an instant that is not dispatched; consecutive ones share a record."""
+        self.runs += 1
+        known = self._missed.get((job_id, offset, status, reason))
+        if known is None:
+            self._missed[job_id, offset, status, reason] = _Miss(nominal_ms, nominal_ms, 1)
+            return
+        known.first_ms = min(known.first_ms, nominal_ms)
+        known.through_ms = max(known.through_ms, nominal_ms)
+        known.count += 1
+
+    def delay(self, run: DelayedRun, value: bytes) -> None:
+        """Hand an instant of a replaced version over to ``runs-retry``."""
+        routes = self.setting.routes
+        self.records.append(Outgoing(routes.retries, self.partition, run.job_id, value))
+        self.held.append((run.job_id, run.nominal_ms, 1))
+
+    def status(self, key: bytes, state: str, **parts: object) -> None:
+        """Tell ``job-status`` about a key (parts as in `status_value`)."""
+        routes = self.setting.routes
+        value = status_value(spell(key), state, self.now_ms, **parts)  # type: ignore[arg-type]
+        partition = self.decoder.partition(key) % routes.run_partitions
+        self.records.append(Outgoing(routes.status, partition, key, value))
+
+    def fact(self, job_id: bytes, fact: Fact | None) -> None:
+        """Make a fact durable in ``cursors``; ``None`` forgets it."""
+        if fact is not None:
+            self.new_facts[job_id] = fact
+        else:
+            self.new_facts.pop(job_id, None)
+
+    # ---- the result ----------------------------------------------------------------------
+
+    def dispatches(self) -> list[Dispatch]:
+        """The run commands, one batch a topic."""
+        partition = self.partition % self.setting.routes.run_partitions
+        return [Dispatch(topic, partition, pairs) for topic, pairs in self._messages.items()
+                if pairs]  # fmt: skip
+
+    def history(self) -> list[Outgoing]:
+        """Records of the instants that were not dispatched."""
+        routes = self.setting.routes
+        partition = self.partition % routes.run_partitions
+        out = []
+        for (job_id, offset, status, reason), missed in self._missed.items():
+            value = undispatched_value(spell(job_id), missed.first_ms, missed.through_ms,
+                                       missed.count, offset, status, reason,
+                                       self.now_ms)  # fmt: skip
+            key = f"{spell(job_id)}@{format_instant(missed.first_ms)}".encode()
+            out.append(Outgoing(routes.history, partition, key, value))
+        return out
+
+
+@lru_cache(maxsize=65_536)
+def _cohort(encoded: bytes) -> Cohort:
+    return Cohort.decode(encoded)
+
+
+def spell(key: bytes) -> str:
+    """A key as text, whatever its bytes: what is not printable ASCII is escaped.
+
+    >>> spell(b"a\\xff")
+    'a\\\\xff'
+    """
+    return key.decode("ascii", "backslashreplace")
+
+
+def end_of(due_ms: int, key: bytes, whole: bool) -> Position:
+    """The position up to which a wheel entry reaches; ``whole`` for all members of a cohort."""
+    return (due_ms, key + WHOLE[:1]) if whole else (due_ms, key)
