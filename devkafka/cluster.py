@@ -147,7 +147,7 @@ def _ports(folder: Path, brokers: int, wanted: int | None) -> list[tuple[int, in
             raise KafkaUnavailable(f"{folder} holds {len(kept)} brokers, not {brokers}; remove it")
         return kept
     free = free_ports(2 * brokers)
-    if wanted is not None and _is_free(wanted):
+    if wanted is not None and is_free(wanted):
         free[0] = wanted
     ports = list(zip(free[:brokers], free[brokers:], strict=True))
     folder.mkdir(parents=True, exist_ok=True)
@@ -167,6 +167,12 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Whether nobody listens on ``port`` of this machine at this moment."""
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

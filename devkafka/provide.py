@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from devkafka.cluster import create, free_ports
+from devkafka import running
+from devkafka.cluster import create, free_ports, is_free
 from devkafka.docker import COMPOSE, PORT_VARIABLE, docker_answers
 from devkafka.jars import KafkaUnavailable, java
 
@@ -69,6 +70,9 @@ def provide(root: Path, name: str = "dev") -> Provided:
         return Provided(os.environ["KAFKA_BOOTSTRAP_SERVERS"], origin, _leave_alone)
     if origin == "docker":
         return _compose()
+    already = running.bootstrap(data_folder(root, name))
+    if already is not None:
+        return Provided(already, origin, _leave_alone)
     cluster = create(data_folder(root, name), jar_cache(root), port=PORT)
     cluster.start()
     return Provided(cluster.bootstrap, origin, cluster.stop)
@@ -84,18 +88,45 @@ def jar_cache(root: Path) -> Path:
     return root / ".cache" / "kafka"
 
 
+def stop_docker() -> int:
+    """End the development cluster in Docker; return how many brokers ran."""
+    if not docker_answers():
+        return 0
+    ran = _compose_port() is not None
+    _docker_compose(PORT, "down")
+    return int(ran)
+
+
 def _compose() -> Provided:
-    port = free_ports(1)[0]
+    already = _compose_port()
+    if already is not None:
+        return Provided(f"127.0.0.1:{already}", "docker", _leave_alone)
+    port = PORT if is_free(PORT) else free_ports(1)[0]
     _docker_compose(port, "up", "--detach", "--wait")
-    return Provided(f"127.0.0.1:{port}", "docker", lambda: _docker_compose(port, "down"))
+
+    def stop() -> None:
+        _docker_compose(port, "down")
+
+    return Provided(f"127.0.0.1:{port}", "docker", stop)
 
 
-def _docker_compose(port: int, *arguments: str) -> None:
+def _compose_port() -> int | None:
+    """The port of the cluster that already runs in Docker, or ``None``."""
+    try:
+        answer = _docker_compose(PORT, "port", "kafka", str(PORT))
+    except KafkaUnavailable:
+        return None
+    number = answer.strip().rpartition(":")[2]
+    return int(number) if number.isdigit() and int(number) else None
+
+
+def _docker_compose(port: int, *arguments: str) -> str:
     command = ["docker", "compose", "--file", str(COMPOSE), *arguments]
     environment = {**os.environ, PORT_VARIABLE: str(port)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise KafkaUnavailable(f"docker compose {arguments[0]} failed:\n{done.stderr}")
+    return done.stdout
 
 
 def _leave_alone() -> None:
