@@ -3,12 +3,14 @@
 import argparse
 import sys
 
-from tests.performance import store_rate
+from tests.performance import baseline, store_rate
 from tests.performance.figure import Figure, machine, table
 from tests.performance.site import Bench, Site
 
 BENCHES: dict[str, Bench] = {
     "store": store_rate.run,
+    "bare-rate": baseline.run,
+    "bare-lateness": baseline.run_lateness,
 }
 
 

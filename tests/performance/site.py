@@ -5,11 +5,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from scheduler.kafka.admin import KafkaAdmin, apply
-
 from devkafka.jars import kafka_version
 from devkafka.provide import Provided, data_folder, provide
 from scheduler.contract.topics import TopicCatalog, load_catalog
+from scheduler.kafka.admin import KafkaAdmin, apply
 from tests.performance.figure import Figure
 
 ROOT = Path(__file__).resolve().parents[2]
