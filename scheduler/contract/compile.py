@@ -9,6 +9,7 @@ way can be wrong only by accepting what the model would refuse; a property test 
 """
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
@@ -18,15 +19,18 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from scheduler.contract.job import (
+    LABELS_MAX,
     Concurrency,
     DstGapChoice,
     DstOverlapChoice,
     JobDefinition,
     ResumePolicy,
+    check_defined_instant,
     check_job_id,
+    refusal,
 )
 from scheduler.contract.limits import ERROR_BYTES_MAX, LIMITS, Limits
-from scheduler.contract.message import read_instant
+from scheduler.contract.message import Fault, read_instant
 from scheduler.contract.strict_json import read_object
 from scheduler.contract.target import ExternalTarget, Target
 from scheduler.core.cron import CronError, CronText, normalise
@@ -40,7 +44,7 @@ from scheduler.core.definition import (
     OnceSpec,
     ScheduleSpec,
 )
-from scheduler.errors import DefinitionError, RequestError
+from scheduler.errors import DefinitionError, RequestError, invariant
 
 _FAST_BYTES_MAX = 16_384
 """Larger definitions are rare and would fill the caches: they take the whole way."""
@@ -51,6 +55,10 @@ _ENVELOPE_BYTES = 2_048
 _ATTEMPT_BYTES = ERROR_BYTES_MAX + 512
 """One attempt in a dead letter: its error, cut, and its instants."""
 
+_HASH = re.compile(r"(?<![A-Z])H(?![A-Z])", re.IGNORECASE)
+"""``H`` in a cron expression stands for a value derived from the job id (not the one in THU)."""
+
+_ABSENT = object()
 _ANY_INSTANT = "2000-01-01T00:00:00Z"
 """Stands for the instant of a one-shot in its template."""
 
@@ -60,7 +68,8 @@ class _Template:
     """What many definitions share, compiled. Compared by identity, so that it is a cheap key."""
 
     definition: JobDefinition
-    once: bool
+    hashed: bool
+    """The expression has an ``H``."""
     per_job: bool
     """Jitter, phase or ``H``: the cohort depends on the job id."""
     fixed: bytes
@@ -116,10 +125,12 @@ def _fast_parts(job_id: str, value: bytes, limits: Limits) -> _Parts | None:
         return None
     try:
         fields = read_object(value, limits)
-        if fields.pop("job_id", job_id) != job_id or not _plain_labels(fields.pop("labels", None)):
+        _rename(fields, "runAt", "run_at")
+        _rename(fields, "jobId", "job_id")
+        if fields.pop("job_id", job_id) != job_id or not _plain(fields.pop("labels", _ABSENT)):
             return None
         payload = fields.pop("payload", None)
-        target = fields.pop("target", None)
+        target = fields.pop("target", _ABSENT)
         run_at_ms = _own_instant(fields)
         return _Parts(_template(**fields), run_at_ms, _target(target), to_json(payload))
     except (RequestError, ValidationError, TypeError, ValueError):
@@ -134,21 +145,34 @@ def _own_instant(fields: dict[str, Any]) -> int | None:
     if "start_at" in fields or "end_at" in fields:
         raise ValueError("the model compares these with run_at")
     fields["run_at"] = _ANY_INSTANT
-    return read_instant(run_at)
+    return check_defined_instant(read_instant(run_at))
 
 
-def _plain_labels(labels: object) -> bool:
-    return labels is None
+def _rename(fields: dict[str, Any], alias: str, name: str) -> None:
+    if alias in fields and name not in fields:
+        fields[name] = fields.pop(alias)
+
+
+def _plain(labels: object) -> bool:
+    """Whether labels are absent or surely what the model accepts."""
+    if labels is _ABSENT:
+        return True
+    return (
+        isinstance(labels, dict)
+        and len(labels) <= LABELS_MAX
+        and all(isinstance(text, str) for text in labels.values())
+    )
 
 
 def _target(target: object) -> bytes:
-    return b'{"kind":"none"}' if target is None else _canonical_target(to_json(target))
+    return b'{"kind":"none"}' if target is _ABSENT else _canonical_target(to_json(target))
 
 
 @lru_cache(maxsize=4_096)
 def _canonical_target(target: bytes) -> bytes:
     checked = _TARGET.validate_json(target)
-    _refuse_target(checked)
+    if unsupported := _unsupported_target(checked):
+        raise refusal(unsupported)
     return _TARGET.dump_json(checked)
 
 
@@ -159,24 +183,32 @@ _TARGET: TypeAdapter[Any] = TypeAdapter(Target)
 def _template(**fields: object) -> _Template:
     # ``typed``: true, 1 and 1.0 are equal keys, and only 1 is a number of seconds.
     definition = JobDefinition.model_validate_json(to_json(fields))
+    invariant(definition.model_fields_set.isdisjoint(_OWN), "a template holds a job's own fields")
+    if unsupported := _unsupported(definition):
+        raise refusal(unsupported)
     return _make_template(definition)
+
+
+_OWN = frozenset({"job_id", "labels", "payload", "target"})
+"""Fields that never become part of a template; ``run_at`` is replaced in it."""
 
 
 def _checked_parts(job_id: str, value: bytes, limits: Limits) -> _Parts:
     definition = JobDefinition.decode(value, limits)
     if definition.job_id is not None and definition.job_id != job_id:
         raise DefinitionError("job_id", f"is {definition.job_id!r} but the key is {job_id!r}")
-    _refuse_target(definition.target)
+    unsupported = [*_unsupported(definition), *_unsupported_target(definition.target)]
+    if unsupported:
+        raise refusal(unsupported)
     target = _TARGET.dump_json(definition.target)
     payload = to_json(definition.payload)
     return _Parts(_make_template(definition), definition.run_at, target, payload)
 
 
 def _make_template(definition: JobDefinition) -> _Template:
-    _refuse_unsupported(definition)
     slim = definition.model_copy(update={"payload": None})
     unanchored = definition.every is not None and definition.start_at is None
-    hashed = definition.schedule is not None and "H" in definition.schedule.upper()
+    hashed = definition.schedule is not None and _HASH.search(definition.schedule) is not None
     own = definition.jitter_seconds > 0 or unanchored or hashed
     owner = to_json({"owner": slim.owner, "type": slim.type, "queue": slim.queue})[1:-1]
     settings = to_json({
@@ -188,28 +220,31 @@ def _make_template(definition: JobDefinition) -> _Template:
         "max_open_runs": slim.max_open_runs,
         "expect_success_within_seconds": slim.expect_success_within_seconds,
     })[1:-1]  # fmt: skip
-    return _Template(slim, definition.run_at is not None, own,
+    return _Template(slim, hashed, own,
                      b"," + owner + b',"target":', b"," + settings + b',"run_id":"')  # fmt: skip
 
 
 # ---- what is refused -----------------------------------------------------------------------
 
 
-def _refuse_unsupported(definition: JobDefinition) -> None:
-    """Promise nothing that is not done."""
+def _unsupported(definition: JobDefinition) -> list[Fault]:
+    """What the contract has and this version does not do: promise nothing that is not done."""
+    faults: list[Fault] = []
     if definition.exclude:
-        raise DefinitionError("exclude", "calendars are not supported yet")
+        faults.append(("exclude", "calendars are not supported yet"))
     if definition.concurrency is not Concurrency.ALLOW:
         policy = definition.concurrency.value
-        raise DefinitionError("concurrency", f"{policy} is not supported yet; only allow is")
+        faults.append(("concurrency", f"{policy} is not supported yet; only allow is"))
     if definition.resume_policy is not ResumePolicy.NONE:
         policy = definition.resume_policy.value
-        raise DefinitionError("resume_policy", f"{policy} is not supported yet; only none is")
+        faults.append(("resume_policy", f"{policy} is not supported yet; only none is"))
+    return faults
 
 
-def _refuse_target(target: object) -> None:
+def _unsupported_target(target: object) -> list[Fault]:
     if isinstance(target, ExternalTarget):
-        raise DefinitionError("target.kind", "external is not supported yet")
+        return [("target.kind", "external is not supported yet")]
+    return []
 
 
 def _check_envelope(body_bytes: int, definition: JobDefinition, limits: Limits) -> None:
@@ -232,8 +267,9 @@ def _timing(template: _Template, job_id: str) -> tuple[Cohort, tuple[str, ...]]:
     stable = int.from_bytes(hashlib.sha256(job_id.encode()).digest()[:8], "big")
     jitter_ms = stable % (definition.jitter_seconds + 1) * 1_000
     phase_ms = stable % definition.every * 1_000 if definition.every else 0
-    hashed = definition.schedule is not None and "H" in definition.schedule.upper()
-    return _shared_timing(template, jitter_ms, phase_ms, job_id if hashed else None)
+    if template.hashed:
+        return _shared_timing.__wrapped__(template, jitter_ms, phase_ms, job_id)
+    return _shared_timing(template, jitter_ms, phase_ms, None)
 
 
 @lru_cache(maxsize=16_384)

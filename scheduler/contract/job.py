@@ -1,10 +1,10 @@
 """The job definition: what users produce to ``jobs``."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 from zoneinfo import available_timezones
 
 from pydantic import (
@@ -15,6 +15,7 @@ from pydantic import (
     PlainSerializer,
     StringConstraints,
     ValidationError,
+    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
@@ -23,6 +24,7 @@ from scheduler.contract.duration import format_duration, parse_duration
 from scheduler.contract.limits import JOB_ID_CHARS_MAX, LIMITS, Limits
 from scheduler.contract.message import (
     AnyCase,
+    Fault,
     Instant,
     StrictMessage,
     faults_of,
@@ -32,8 +34,10 @@ from scheduler.contract.message import (
 from scheduler.contract.strict_json import read_object
 from scheduler.contract.target import NoTarget, Target
 from scheduler.core.definition import MisfirePolicy
+from scheduler.core.instant import MAX_MS
 from scheduler.errors import DefinitionError, RequestError
 
+LABELS_MAX = 100
 _JOB_ID = re.compile(rf'[!"$-?A-~]{{1,{JOB_ID_CHARS_MAX}}}')
 
 
@@ -85,7 +89,9 @@ def check_job_id(text: str) -> str:
     if len(text) > JOB_ID_CHARS_MAX:
         raise ValueError(f"a job id has at most {JOB_ID_CHARS_MAX} characters, not {len(text)}")
     wrong = next(character for character in text if _JOB_ID.fullmatch(character) is None)
-    raise ValueError(f"a job id is ASCII without spaces, control characters, @ and #; {wrong!r} is not")
+    raise ValueError(
+        f"a job id is ASCII without spaces, control characters, @ and #; it holds {wrong!r}"
+    )
 
 
 @lru_cache(maxsize=1)
@@ -101,8 +107,12 @@ def _known_zone(name: str) -> str:
     raise ValueError(f"{name[:60]!r} is not a time zone of the IANA database{hint}")
 
 
-def _to_seconds(value: object) -> object:
-    return parse_duration(value) if isinstance(value, str) else value
+def _to_seconds(value: object, info: ValidationInfo) -> object:
+    if isinstance(value, str):
+        return parse_duration(value)
+    if info.mode == "json":
+        raise ValueError("should be an ISO 8601 duration; write e.g. PT30S")
+    return value
 
 
 JobId = Annotated[
@@ -110,6 +120,16 @@ JobId = Annotated[
     AfterValidator(check_job_id),
     WithJsonSchema({"type": "string", "pattern": f'^[!"$-?A-~]{{1,{JOB_ID_CHARS_MAX}}}$'}),
 ]
+
+
+def check_defined_instant(ms: int) -> int:
+    """Return ``ms`` if a definition may name it: with a day of jitter it can still be written."""
+    if ms > MAX_MS - 2 * 86_400_000:
+        raise ValueError("lies too close to the end of the year 9999")
+    return ms
+
+
+DefinedInstant = Annotated[Instant, AfterValidator(check_defined_instant)]
 EverySeconds = Annotated[
     int,
     BeforeValidator(_to_seconds),
@@ -124,18 +144,31 @@ Queue = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
+def refusal(faults: Sequence[Fault]) -> DefinitionError:
+    """One error for all faults of a definition: the first by path, the others told with it."""
+    (path, reason), *others = faults
+    more = f" (also: {join_faults(others)})" if others else ""
+    return DefinitionError(path, reason + more)
+
+
 class JobDefinition(StrictMessage):
     """When a job runs, and what is to be done then. Exactly one of schedule, every, run_at."""
 
     job_id: JobId | None = Field(default=None, description="must equal the record's key")
-    schedule: str | None = Field(default=None, min_length=1, max_length=1_000, description="cron expression")
+    schedule: str | None = Field(
+        default=None, min_length=1, max_length=1_000, description="cron expression"
+    )
     every: EverySeconds | None = Field(default=None, description="interval in elapsed time")
-    run_at: Instant | None = Field(default=None, description="one-shot; in the past: due at once")
-    time_zone: Annotated[str, AfterValidator(_known_zone)] = Field(default="UTC", description="zone of schedule")
+    run_at: DefinedInstant | None = Field(
+        default=None, description="one-shot; in the past: due at once"
+    )
+    time_zone: Annotated[str, AfterValidator(_known_zone)] = Field(
+        default="UTC", description="zone of schedule"
+    )
     dst_gap: Annotated[DstGapChoice, AnyCase] = DstGapChoice.AUTO
     dst_overlap: Annotated[DstOverlapChoice, AnyCase] = DstOverlapChoice.AUTO
-    start_at: Instant | None = Field(default=None, description="nothing before")
-    end_at: Instant | None = Field(default=None, description="nothing after")
+    start_at: DefinedInstant | None = Field(default=None, description="nothing before")
+    end_at: DefinedInstant | None = Field(default=None, description="nothing after")
     jitter_seconds: int = Field(default=0, ge=0, le=86_400, description="bound of the stable delay")
     exclude: tuple[Name, ...] = Field(default=(), max_length=20, description="names of calendars")
     misfire_policy: Annotated[MisfirePolicy, AnyCase] = MisfirePolicy.RUN_ONCE
@@ -147,7 +180,7 @@ class JobDefinition(StrictMessage):
     queue: Queue = "default"
     owner: Name = "default"
     type: Annotated[str, StringConstraints(max_length=200)] | None = None
-    labels: dict[str, str] = Field(default_factory=dict, max_length=100)
+    labels: dict[str, str] = Field(default_factory=dict, max_length=LABELS_MAX)
     max_attempts: int = Field(default=5, ge=1, le=100, description="attempts in all")
     timeout_seconds: int = Field(default=60, ge=1, le=86_400, description="of one attempt")
     retry_base_seconds: int = Field(default=10, ge=0, le=604_800)
@@ -175,13 +208,12 @@ class JobDefinition(StrictMessage):
         except RequestError as error:
             raise DefinitionError("", str(error)) from None
         except ValidationError as error:
-            (path, reason), *others = faults_of(error, cls)
-            more = f" (also: {join_faults(others)})" if others else ""
-            raise DefinitionError(path, reason + more) from None
+            raise refusal(faults_of(error, cls)) from None
 
     @model_validator(mode="after")
     def _one_schedule(self) -> Self:
-        given = [name for name in ("schedule", "every", "run_at") if getattr(self, name) is not None]
+        names = ("schedule", "every", "run_at")
+        given = [name for name in names if getattr(self, name) is not None]
         if len(given) != 1:
             found = " and ".join(given) if given else "none"
             raise ValueError(f"exactly one of schedule, every and run_at is needed, not {found}")
@@ -197,8 +229,3 @@ class JobDefinition(StrictMessage):
             if early or late:
                 raise ValueError("run_at lies outside of start_at to end_at: it would never run")
         return self
-
-
-def known_fields() -> Mapping[str, Any]:
-    """The fields of a definition by name."""
-    return JobDefinition.model_fields

@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
@@ -17,18 +17,16 @@ from pydantic import (
     ConfigDict,
     PlainSerializer,
     ValidationError,
+    ValidationInfo,
     WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import ErrorDetails, to_json
+from pydantic_core import ErrorDetails
 
 from scheduler.contract.limits import LIMITS, Limits
 from scheduler.contract.strict_json import read_object
 from scheduler.core.instant import MAX_MS, format_instant, parse_instant
 from scheduler.errors import RequestError
-
-INSTANT_MAX_MS = MAX_MS - 2 * 86_400_000
-"""Latest instant a message may name: with a day of jitter it can still be written."""
 
 _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
@@ -44,17 +42,16 @@ def read_instant(text: str) -> int:
         ms = parse_instant(text.upper())
     except (ValueError, OverflowError):
         raise ValueError(f"{_cut(text)} names no moment of the calendar") from None
-    if not 0 <= ms <= INSTANT_MAX_MS:
+    if not 0 <= ms <= MAX_MS:
         raise ValueError(f"{_cut(text)} lies outside of 1970 to 9999")
     return ms
 
 
-def _to_instant(value: object) -> object:
-    return read_instant(value) if isinstance(value, str) else _only_inside(value)
-
-
-def _only_inside(value: object) -> object:
-    """Code passes instants as integers; JSON numbers never get here, see `Message.decode`."""
+def _to_instant(value: object, info: ValidationInfo) -> object:
+    if isinstance(value, str):
+        return read_instant(value)
+    if info.mode == "json":
+        raise ValueError("should be an instant; write e.g. 2026-11-30T09:00:00Z")
     return value
 
 
@@ -65,8 +62,6 @@ Instant = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 """Epoch milliseconds inside, RFC 3339 text outside."""
-
-Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def lower(value: object) -> object:
@@ -91,9 +86,6 @@ class Message(BaseModel):
         ser_json_inf_nan="constants",
     )
 
-    what: ClassVar[str] = "message"
-    """What to call it in an error."""
-
     @classmethod
     def decode(cls, value: bytes, limits: Limits = LIMITS) -> Self:
         """Read and check one value of a topic.
@@ -101,8 +93,8 @@ class Message(BaseModel):
         Raises:
             RequestError: it is not what the contract says; the message names each field.
         """
-        read_object(value, limits)
         try:
+            read_object(value, limits)
             return cls.model_validate_json(value)
         except ValidationError as error:
             raise RequestError(join_faults(faults_of(error, cls))) from None
@@ -133,11 +125,6 @@ def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
     return [(_path(detail, model), _reason(detail, model)) for detail in details]
 
 
-def dumps(value: Any) -> bytes:
-    """Compact JSON of a plain value."""
-    return to_json(value)
-
-
 def nearest(word: str, known: Sequence[str]) -> str | None:
     """The known word that was probably meant, whatever its case."""
     folded = {name.lower(): name for name in known}
@@ -159,6 +146,12 @@ def _reason(detail: ErrorDetails, model: type[BaseModel]) -> str:
         return _unknown(str(detail["loc"][-1]), _known_at(detail["loc"], model))
     if kind == "missing":
         return "is required"
+    if kind == "union_tag_not_found":
+        return f"needs a {detail['ctx']['discriminator'].strip(chr(39))}"
+    if kind == "union_tag_invalid":
+        guess = nearest(str(detail["ctx"]["tag"]), _tags(detail))
+        hint = f"; did you mean {guess}?" if guess else ""
+        return f"{detail['ctx']['tag'][:60]!r} is none of {', '.join(_tags(detail))}{hint}"
     if kind == "value_error":
         return str(detail["ctx"]["error"])
     message = detail["msg"].replace("Input should", "should")
@@ -166,9 +159,13 @@ def _reason(detail: ErrorDetails, model: type[BaseModel]) -> str:
     return f"{message}, not {_cut(given)}" if not isinstance(given, dict | list) else message
 
 
+def _tags(detail: ErrorDetails) -> list[str]:
+    return [tag.strip("' ") for tag in str(detail["ctx"]["expected_tags"]).split(",")]
+
+
 def _unknown(name: str, known: Mapping[str, str]) -> str:
     if name in known:
-        return f"is given twice, as {known[name]} and as {name}"
+        return f"is given twice: {known[name]} and {to_camel(known[name])} are the same field"
     guess = nearest(name, list(known.values()))
     hint = f"; did you mean {guess}?" if guess else ""
     return f"unknown field{hint}"

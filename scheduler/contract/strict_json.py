@@ -7,6 +7,8 @@ surrogates, bounded depth.
 
 import json
 import math
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -56,9 +58,8 @@ def read_object(value: bytes, limits: Limits = LIMITS) -> dict[str, Any]:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        seen: set[str] = set()
-        double = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise RequestError(f"the key {json.dumps(double)} is given twice in one object")
+        double = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise RequestError(f"the key {json.dumps(double)[:80]} is given twice in one object")
     return members
 
 
@@ -81,16 +82,17 @@ _DECODER = json.JSONDecoder(
 def _deeper(value: Any, levels: int) -> bool:
     """Whether ``value`` nests more than ``levels`` objects and arrays; a loop, not recursion."""
     layer = [value]
-    for _ in range(levels + 1):
-        layer = [
-            child
-            for item in layer
-            if isinstance(item, dict | list)
-            for child in (item.values() if isinstance(item, dict) else item)
-        ] if any(isinstance(item, dict | list) for item in layer) else []  # fmt: skip
+    for _ in range(levels):
+        layer = [child for item in layer for child in _children(item)]
         if not layer:
             return False
     return any(isinstance(item, dict | list) for item in layer)
+
+
+def _children(item: Any) -> Iterable[Any]:
+    if isinstance(item, dict):
+        return item.values()
+    return item if isinstance(item, list) else ()
 
 
 def _refuse_lone_surrogates(value: Any) -> None:
@@ -108,5 +110,8 @@ def _too_deep(levels: int) -> str:
 def _kind(value: Any) -> str:
     if value is None:
         return "null"
-    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array"}
-    return names[type(value)]
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, str):
+        return "a string"
+    return "an array" if isinstance(value, list) else "a number"

@@ -72,9 +72,9 @@ class HttpTarget(StrictMessage):
     method: Annotated[
         Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], BeforeValidator(_upper)
     ] = "POST"
-    headers: Annotated[
-        dict[str, str], Field(max_length=50), AfterValidator(_checked_headers)
-    ] = Field(default_factory=dict)
+    headers: Annotated[dict[str, str], Field(max_length=50), AfterValidator(_checked_headers)] = (
+        Field(default_factory=dict)
+    )
     success: tuple[StatusCode, ...] = Field(default=(), max_length=50)
 
 
