@@ -2,12 +2,14 @@
 
     DuewheelError
      ├── ConfigError          operator: fix the setting or the cluster, start again
+     │    └── TzdataError       this process has older time zone data than the cursor
      ├── RequestError         client: change the request (definition, command, argument)
      │    └── DefinitionError    a job definition is refused, with the path of the faulty field
      ├── RetryableError       loop: back off, step again
      ├── FencedError          shard: drop its state, another member owns it
      ├── CorruptRecordError   quarantine the record, carry its coordinates, go on
      ├── StoreLostError       process: end; the next one rebuilds the store from the log
+     ├── ClientFatalError     process: end; a Kafka client is beyond repair
      └── InvariantViolation   a bug: crash the process
 
 Messages say what is wrong, which one, and what to do now.
@@ -40,6 +42,16 @@ class DuewheelError(Exception):
 
 class ConfigError(DuewheelError):
     """A setting or the cluster's state makes it unsafe or impossible to start."""
+
+
+class TzdataError(ConfigError):
+    """Deciding with older time zone data than the cursor would contradict what was decided."""
+
+    def __init__(self, cursor: str, own: str) -> None:
+        super().__init__(
+            f"the cursor was written with tzdata {cursor}, this process has {own}: upgrade the "
+            "tzdata package, or set DUEWHEEL_ALLOW_OLDER_TZDATA=true for a rollback"
+        )
 
 
 class RequestError(DuewheelError):
@@ -88,6 +100,10 @@ class StoreLostError(DuewheelError):
     """The local store fails or is corrupt; only a new process can go on with it or without it."""
 
 
+class ClientFatalError(DuewheelError):
+    """A Kafka client reports a fatal error; only a new process has a working one."""
+
+
 class InvariantViolation(DuewheelError):
     """The state is not what the code relies on: a bug, not an input."""
 
@@ -96,3 +112,20 @@ def invariant(condition: object, message: str) -> None:
     """Raise `InvariantViolation` unless ``condition`` holds; kept under ``python -O``."""
     if not condition:
         raise InvariantViolation(message)
+
+
+def exit_code_of(error: DuewheelError) -> ExitCode:
+    """The exit code with which a process ends on an error."""
+    match error:
+        case TzdataError():
+            return ExitCode.TZDATA
+        case ConfigError():
+            return ExitCode.CONFIG
+        case RequestError():
+            return ExitCode.USAGE
+        case ClientFatalError() | StoreLostError() | RetryableError():
+            return ExitCode.CLIENT_FATAL
+        case InvariantViolation():
+            return ExitCode.INVARIANT
+        case _:
+            return ExitCode.FAILURE

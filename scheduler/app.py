@@ -1,0 +1,173 @@
+"""Composition root of a scheduler worker: the only place that builds real things."""
+
+import hashlib
+import signal
+import sys
+import threading
+
+import structlog
+
+from scheduler.contract.intake import ContractDecoder
+from scheduler.contract.topics import TopicCatalog
+from scheduler.core.draft import Setting
+from scheduler.core.layout import partition_range
+from scheduler.core.ports import OrderedStore
+from scheduler.core.routes import Routes
+from scheduler.core.zone import tzdata_version
+from scheduler.errors import ConfigError, DuewheelError, ExitCode, exit_code_of
+from scheduler.kafka.admin import KafkaAdmin, check
+from scheduler.kafka.ownership import Ownership, OwnershipConfig
+from scheduler.kafka.positions import Positions, PositionsConfig
+from scheduler.kafka.reader import LogReader, ReaderConfig
+from scheduler.kafka.transaction import ProducerConfig, TransactionalProducer
+from scheduler.runtime import events
+from scheduler.runtime.clock import SystemClock
+from scheduler.runtime.partition import KINDS
+from scheduler.runtime.turn import TurnConfig
+from scheduler.runtime.worker import Edges, Worker, WorkerConfig
+from scheduler.settings import SchedulerSettings, Warm
+from scheduler.store.rocks import open_store
+
+log = structlog.get_logger("scheduler")
+
+CLOSE_S = 5.0
+"""Deadline for closing each client."""
+
+LAYOUT_VERSION = b"1"
+"""Of core/layout.py; a store written with another one is dropped and rebuilt."""
+
+_IDENTITY_KEY = b"s"
+
+
+def run_scheduler(settings: SchedulerSettings) -> int:
+    """Run a worker until SIGTERM or SIGINT.
+
+    Returns:
+        An `ExitCode`: 0 after a clean stop. Errors are reported here, once.
+    """
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        _run(settings, stop)
+    except ConfigError as error:
+        print(f"duewheel scheduler: {error}", file=sys.stderr)
+        return exit_code_of(error)
+    except DuewheelError as error:
+        log.error(events.WORKER_FAILED, error=str(error), kind=type(error).__name__)
+        return exit_code_of(error)
+    return ExitCode.OK
+
+
+def _run(settings: SchedulerSettings, stop: threading.Event) -> None:
+    catalog = settings.catalog()
+    admin = KafkaAdmin(settings.client_options(), settings.replication_factor)
+    for difference in check(catalog, admin):
+        log.warning(events.TOPIC_DIFFERS, difference=str(difference))
+    topic_id = _topic_id(admin, catalog.name("jobs"))
+    store, _ = open_store(settings.state_dir / "scheduler")
+    if store.moved_aside is not None:
+        log.warning(events.STORE_MOVED_ASIDE, path=str(store.moved_aside))
+    routes = _routes(catalog)
+    _check_identity(store, routes, f"{admin.cluster_id()} {topic_id.hex()}".encode())
+    edges = _edges(settings, catalog, store)
+    try:
+        worker = Worker(_config(settings, routes, topic_id), edges,
+                        ContractDecoder(routes.job_partitions))  # fmt: skip
+        worker.start()
+        _loop(worker, stop, store, settings.flush_interval_seconds)
+    finally:
+        _close(edges)
+    log.info(events.WORKER_STOPPED)
+
+
+def _loop(worker: Worker, stop: threading.Event, store: OrderedStore, flush_s: int) -> None:
+    done = threading.Event()
+    flusher = threading.Thread(target=_flush_regularly, args=(store, flush_s, done), daemon=True)
+    flusher.start()
+    try:
+        while not stop.is_set():
+            worker.step()
+    finally:
+        done.set()
+        flusher.join()
+
+
+def _flush_regularly(store: OrderedStore, every_s: int, done: threading.Event) -> None:
+    """Bound what a crash costs; off the core thread, which must not wait for a disk."""
+    while not done.wait(every_s):
+        store.flush()
+
+
+def _edges(settings: SchedulerSettings, catalog: TopicCatalog, store: OrderedStore) -> Edges:
+    options = settings.client_options()
+    group, jobs = catalog.scheduler_group(), catalog.name("jobs")
+    return Edges(
+        ownership=Ownership(OwnershipConfig(
+            options=options, group=group, topic=jobs,
+            session_timeout_ms=settings.session_timeout_ms,
+            heartbeat_ms=settings.heartbeat_interval_ms,
+            group_instance_id=settings.group_instance_id)),
+        reader=LogReader(ReaderConfig(options=options)),
+        producer=TransactionalProducer(ProducerConfig(
+            options=options,
+            transactional_id=catalog.scheduler_transactional_id(settings.instance()),
+            transaction_timeout_ms=settings.transaction_timeout_ms)),
+        positions=Positions(PositionsConfig(
+            options=options, group=group, topic=jobs,
+            end_topics={catalog.name("cursors"): catalog.partitions("cursors"),
+                        catalog.name("runs-retry"): catalog.partitions("runs-retry")})),
+        store=store,
+        clock=SystemClock(),
+    )  # fmt: skip
+
+
+def _config(settings: SchedulerSettings, routes: Routes, topic_id: bytes) -> WorkerConfig:
+    return WorkerConfig(
+        setting=Setting(routes=routes, catch_up_ms=1_000 * settings.catchup_grace_seconds),
+        turn=TurnConfig(
+            interval_ms=settings.transaction_interval_ms,
+            runs_most=settings.transaction_runs_max,
+            backup_ms=1_000 * settings.cursor_backup_seconds,
+            jobs_topic=routes.jobs,
+        ),
+        lost_cursor_limit_ms=1_000 * settings.catchup_limit_seconds,
+        warm_all=settings.warm is Warm.ALL,
+        topic_id=topic_id,
+        tzdata=tzdata_version(),
+        allow_older_tzdata=settings.allow_older_tzdata,
+    )
+
+
+def _routes(catalog: TopicCatalog) -> Routes:
+    return Routes(
+        prefix=catalog.prefix,
+        job_partitions=catalog.partitions("jobs"),
+        run_partitions=catalog.partitions("runs"),
+        cursor_partitions=catalog.partitions("cursors"),
+    )
+
+
+def _topic_id(admin: KafkaAdmin, topic: str) -> bytes:
+    identity = admin.topic_identities([topic])[topic]
+    return hashlib.sha256(identity.topic_id.encode()).digest()[:16]
+
+
+def _check_identity(store: OrderedStore, routes: Routes, cluster: bytes) -> None:
+    """Drop a store of another cluster, another ``jobs`` topic, another layout."""
+    identity = b" ".join((LAYOUT_VERSION, cluster, str(routes.job_partitions).encode()))
+    if store.get(_IDENTITY_KEY) == identity:
+        return
+    for kind in KINDS:
+        lower, _ = partition_range(kind, 0)
+        store.drop_range(lower, kind + b"\xff" * 3)
+    store.write([(_IDENTITY_KEY, identity)])
+
+
+def _close(edges: Edges) -> None:
+    """Leave the group first, so that others take over at once."""
+    edges.ownership.close(CLOSE_S)
+    edges.producer.close(CLOSE_S)
+    edges.reader.close(CLOSE_S)
+    edges.positions.close(CLOSE_S)
+    edges.store.close()

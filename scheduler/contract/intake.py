@@ -1,0 +1,79 @@
+"""What the scheduler takes in, decoded for its core: the `Decoder` of core/ports.py."""
+
+from pydantic_core import to_json
+
+from scheduler.contract.command import (
+    BackfillCommand,
+    CancelRunsCommand,
+    TriggerCommand,
+    decode_command,
+)
+from scheduler.contract.compile import compile_job
+from scheduler.contract.job import check_job_id
+from scheduler.contract.partition import partition_of
+from scheduler.contract.run import DelayedRun as DelayedMessage
+from scheduler.contract.run import RunTrigger
+from scheduler.core.definition import CompiledJob
+from scheduler.core.intake import Cancel, Command, DelayedRun, Trigger, Unsupported
+from scheduler.core.records import Incoming
+from scheduler.errors import DefinitionError, RequestError
+
+DELAY_MS_MAX = 7 * 24 * 3_600_000
+"""A delayed run waits at most so long: ``runs-retry`` keeps its record for 8 days."""
+
+
+class ContractDecoder:
+    """Decodes with the contract's models; refuses with `RequestError`, whatever the bytes."""
+
+    def __init__(self, job_partitions: int) -> None:
+        self._job_partitions = job_partitions
+
+    def job_id(self, key: bytes | None) -> str:
+        """The job id a key spells. Raises `DefinitionError`."""
+        try:
+            return check_job_id((key or b"").decode("ascii"))
+        except (UnicodeDecodeError, ValueError) as error:
+            raise DefinitionError("job_id", f"the key is not a job id: {error}") from None
+
+    def partition(self, key: bytes) -> int:
+        """Partition of ``jobs`` that a key belongs to."""
+        return partition_of(key, self._job_partitions)
+
+    def job(self, job_id: str, value: bytes, offset: int) -> CompiledJob:
+        """A compiled definition. Raises `DefinitionError`."""
+        return compile_job(job_id, value, offset)
+
+    def delayed(self, record: Incoming) -> DelayedRun:
+        """A record of ``runs-retry``. Raises `RequestError`."""
+        job_id = self.job_id(record.key)
+        message = DelayedMessage.decode(record.value or b"")
+        if message.job_id != job_id:
+            raise RequestError(f"job_id is {message.job_id!r} but the key is {job_id!r}")
+        if self.partition(job_id.encode()) != record.partition:
+            raise RequestError(f"the run of {job_id!r} lies in the wrong partition")
+        plain = message.model_dump(exclude={"not_before", "last_error", "attempts"})
+        first = message.attempt == 1 and message.deferral == 0
+        scheduled = message.trigger in (RunTrigger.SCHEDULE, RunTrigger.MISFIRE)
+        return DelayedRun(
+            job_id=job_id.encode(),
+            nominal_ms=message.scheduled_at,
+            not_before_ms=min(message.not_before, record.appended_ms + DELAY_MS_MAX),
+            definition_offset=message.definition_offset,
+            ours=first and scheduled,
+            queue=message.queue,
+            command=to_json(plain),
+        )
+
+    def command(self, record: Incoming) -> Command:
+        """A record of ``job-commands``. Raises `RequestError`."""
+        message = decode_command(record.value or b"")
+        match message:
+            case TriggerCommand():
+                payload = to_json(message.payload) if message.overrides_payload else None
+                return Trigger(message.command_id, payload)
+            case CancelRunsCommand():
+                if message.of_command is not None:
+                    return Unsupported(message.command_id, "cancel of a backfill")
+                return Cancel(message.command_id, message.run_id)
+            case BackfillCommand():
+                return Unsupported(message.command_id, "backfill")

@@ -1,0 +1,187 @@
+"""A worker's turn: choose the shards that have something to do, decide, commit, apply.
+
+A turn starts when something is due, at least the configured interval after the last one
+started, with at most so many runs; none is open while idle.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import structlog
+
+from scheduler.core.cursor import encode_cursor
+from scheduler.core.ports import Clock, OrderedStore
+from scheduler.core.records import Dispatch, Outgoing
+from scheduler.core.shard import Decision, Shard
+from scheduler.errors import FencedError
+from scheduler.kafka.ownership import Ownership
+from scheduler.kafka.transaction import (
+    Aborted,
+    Committed,
+    OffsetCommit,
+    TransactionalProducer,
+    Uncertain,
+)
+from scheduler.runtime import events
+from scheduler.runtime.broker_time import BrokerTime
+from scheduler.runtime.partition import Partition
+
+log = structlog.get_logger("scheduler")
+
+SAMPLE_MS = 3_000
+"""How old the newest sample of broker time may be."""
+
+BACKUPS_MOST = 8
+"""Backup records in one transaction."""
+
+ABORTS_TOLERATED = 2
+"""Aborts in a row, for another reason than fencing, before the batch is halved."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnConfig:
+    """Pace and size of transactions.
+
+    Attributes:
+        interval_ms: from the start of one transaction to the next.
+        runs_most: runs in one transaction.
+        backup_ms: how often each live cursor is copied to ``cursors``.
+        jobs_topic: full name of ``jobs``, whose offsets carry the cursors.
+    """
+
+    interval_ms: int = 20
+    runs_most: int = 4_000
+    backup_ms: int = 60_000
+    jobs_topic: str = "jobs"
+
+
+class Turn:
+    """Makes transactions out of shards' decisions."""
+
+    def __init__(
+        self, config: TurnConfig, producer: TransactionalProducer, ownership: Ownership,
+        store: OrderedStore,
+    ) -> None:  # fmt: skip
+        self._config = config
+        self._producer, self._ownership, self._store = producer, ownership, store
+        self._broker_time = BrokerTime()
+        self._started_at = 0
+        self._first = 0
+        self._backed_up: dict[int, int] = {}
+        self._aborts = 0
+
+    def wait_s(
+        self, shards: Sequence[Shard], now_ms: int, monotonic_ms: int, most_s: float
+    ) -> float:
+        """How long nothing will be due."""
+        paced = max(0, self._started_at + self._config.interval_ms - monotonic_ms)
+        if any(shard.inbox for shard in shards):
+            return min(paced / 1000, most_s)
+        dues = [shard.next_due_ms for shard in shards if shard.next_due_ms is not None]
+        until_due = min(dues, default=now_ms + int(most_s * 1000)) - now_ms
+        return min(max(until_due, paced, 0) / 1000, most_s)
+
+    def make(self, partitions: Sequence[Partition], clock: Clock) -> list[int]:
+        """Make one transaction if there is something to do.
+
+        Returns:
+            Partitions whose accepted positions must be read again (the outcome is unknown,
+            or it was aborted); empty when all is well.
+        """
+        monotonic = clock.monotonic_ms()
+        if not partitions or monotonic - self._started_at < self._config.interval_ms:
+            return []
+        now = clock.now_ms()
+        backups = self._due_backups(partitions, monotonic)
+        decisions = self._decide(partitions, now, self._broker_time.hand_ms(now, monotonic))
+        if not decisions and not backups:
+            return []
+        self._started_at = monotonic
+        return self._commit(decisions, backups, partitions, clock)
+
+    # ---- deciding --------------------------------------------------------------------------
+
+    def _decide(
+        self, partitions: Sequence[Partition], now_ms: int, hand_ms: int | None
+    ) -> list[Decision]:
+        """Decisions of the shards that have something to do, in turn, within the budget."""
+        decisions: list[Decision] = []
+        left = self._config.runs_most >> min(self._aborts, 12)
+        records_most = 500 >> min(self._aborts, 8)
+        order = list(partitions[self._first :]) + list(partitions[: self._first])
+        for count, partition in enumerate(order):
+            shard = partition.shard
+            assert shard is not None
+            hand = shard.cursor.due_ms if hand_ms is None else hand_ms
+            if not shard.wants_turn(hand):
+                continue
+            decision = shard.decide(now_ms, hand, max(left, 1), partition.drained,
+                                    max(records_most, 1))  # fmt: skip
+            decisions.append(decision)
+            left -= decision.runs + sum(decision.taken)
+            if left <= 0:
+                self._first = (self._first + count + 1) % len(partitions)
+                break
+        return decisions
+
+    def _due_backups(self, partitions: Sequence[Partition], monotonic_ms: int) -> list[int]:
+        """Partitions whose cursor is to be copied now; one at least when broker time is old."""
+        age = self._broker_time.age_ms(monotonic_ms)
+        stale = age is None or age >= SAMPLE_MS
+        old = sorted((self._backed_up.get(p.number, 0), p.number) for p in partitions)
+        due = [number for at, number in old[:BACKUPS_MOST]
+               if monotonic_ms - at >= self._config.backup_ms]  # fmt: skip
+        return due or ([old[0][1]] if stale else [])
+
+    # ---- committing ----------------------------------------------------------------------------
+
+    def _commit(
+        self, decisions: list[Decision], backups: list[int], partitions: Sequence[Partition],
+        clock: Clock,
+    ) -> list[int]:  # fmt: skip
+        shards = {p.number: p.shard for p in partitions if p.shard is not None}
+        records = list(_records(decisions)) + [shards[n].backup() for n in backups]
+        offsets = {n: OffsetCommit(shards[n].position, encode_cursor(shards[n].cursor)) for n in backups}
+        offsets |= {d.partition: OffsetCommit(d.position, d.metadata) for d in decisions}
+        topic = self._config.jobs_topic
+        touched = sorted(offsets)
+        try:
+            with self._ownership.fence() as fence:
+                outcome = self._producer.commit(
+                    fence, records, {(topic, n): commit for n, commit in offsets.items()}
+                )
+        except FencedError as error:
+            outcome = Aborted(str(error), fenced=True)
+        match outcome:
+            case Committed():
+                self._applied(decisions, shards)
+                self._observed(outcome, backups, clock)
+                return []
+            case Aborted():
+                self._aborts = 0 if outcome.fenced else self._aborts + 1
+                log.warning(events.TRANSACTION_ABORTED, reason=outcome.reason,
+                            fenced=outcome.fenced, partitions=len(touched))  # fmt: skip
+                return touched
+            case Uncertain():
+                log.warning(events.TRANSACTION_UNCERTAIN, reason=outcome.reason,
+                            partitions=len(touched))  # fmt: skip
+                return [p.number for p in partitions]
+
+    def _applied(self, decisions: list[Decision], shards: dict[int, Shard]) -> None:
+        self._aborts = 0
+        self._store.write(chain.from_iterable(decision.writes for decision in decisions))
+        for decision in decisions:
+            shards[decision.partition].apply(decision)
+
+    def _observed(self, outcome: Committed, backups: list[int], clock: Clock) -> None:
+        monotonic = clock.monotonic_ms()
+        for number in backups:
+            self._backed_up[number] = monotonic
+        if outcome.appended_ms is not None:
+            self._broker_time.learn(outcome.appended_ms, monotonic)
+
+
+def _records(decisions: list[Decision]) -> chain[Dispatch | Outgoing]:
+    return chain.from_iterable(chain(d.dispatches, d.records) for d in decisions)
+
