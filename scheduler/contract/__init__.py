@@ -1,1 +1,1 @@
-"""What the world sees: every message, the partition of a key, definitions compiled for the wheel."""
+"""What the world sees: every message, the partition of a key, compiled definitions."""

@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
+from scheduler.contract.fields import check_defined_instant, check_job_id
 from scheduler.contract.job import (
     LABELS_MAX,
     Concurrency,
@@ -25,8 +26,6 @@ from scheduler.contract.job import (
     DstOverlapChoice,
     JobDefinition,
     ResumePolicy,
-    check_defined_instant,
-    check_job_id,
     refusal,
 )
 from scheduler.contract.limits import ERROR_BYTES_MAX, LIMITS, Limits

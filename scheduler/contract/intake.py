@@ -9,7 +9,8 @@ from scheduler.contract.command import (
     decode_command,
 )
 from scheduler.contract.compile import compile_job
-from scheduler.contract.job import check_job_id
+from scheduler.contract.fields import check_job_id
+from scheduler.contract.limits import LIMITS
 from scheduler.contract.partition import partition_of
 from scheduler.contract.run import DelayedRun as DelayedMessage
 from scheduler.contract.run import RunTrigger
@@ -61,7 +62,7 @@ class ContractDecoder:
             definition_offset=message.definition_offset,
             ours=first and scheduled,
             queue=message.queue,
-            command=to_json(plain),
+            command=_bounded(to_json(plain), LIMITS.record_bytes_max),
         )
 
     def command(self, record: Incoming) -> Command:
@@ -69,7 +70,9 @@ class ContractDecoder:
         message = decode_command(record.value or b"")
         match message:
             case TriggerCommand():
-                payload = to_json(message.payload) if message.overrides_payload else None
+                if not message.overrides_payload:
+                    return Trigger(message.command_id, None)
+                payload = _bounded(to_json(message.payload), LIMITS.definition_bytes_max)
                 return Trigger(message.command_id, payload)
             case CancelRunsCommand():
                 if message.of_command is not None:
@@ -77,3 +80,10 @@ class ContractDecoder:
                 return Cancel(message.command_id, message.run_id)
             case BackfillCommand():
                 return Unsupported(message.command_id, "backfill")
+
+
+def _bounded(encoded: bytes, bytes_max: int) -> bytes:
+    """Written out, a number may be longer than it was: ``1e15`` becomes 1000000000000000.0."""
+    if len(encoded) > bytes_max:
+        raise RequestError(f"payload: takes {len(encoded)} bytes, above the limit of {bytes_max}")
+    return encoded

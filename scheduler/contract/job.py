@@ -1,44 +1,28 @@
 """The job definition: what users produce to ``jobs``."""
 
-import re
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import lru_cache
 from typing import Annotated, Self
-from zoneinfo import available_timezones
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    JsonValue,
-    PlainSerializer,
-    StringConstraints,
-    ValidationError,
-    ValidationInfo,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import Field, JsonValue, StringConstraints, ValidationError, model_validator
 
-from scheduler.contract.duration import format_duration, parse_duration
-from scheduler.contract.limits import JOB_ID_CHARS_MAX, LIMITS, Limits
-from scheduler.contract.message import (
-    AnyCase,
-    Fault,
-    Instant,
-    StrictMessage,
-    faults_of,
-    join_faults,
-    nearest,
+from scheduler.contract.fields import (
+    CronExpression,
+    DefinedInstant,
+    EverySeconds,
+    JobId,
+    Name,
+    Queue,
+    ZoneName,
 )
+from scheduler.contract.limits import LIMITS, Limits
+from scheduler.contract.message import AnyCase, Fault, StrictMessage, faults_of, join_faults
 from scheduler.contract.strict_json import read_object
 from scheduler.contract.target import NoTarget, Target
 from scheduler.core.definition import MisfirePolicy
-from scheduler.core.instant import MAX_MS
 from scheduler.errors import DefinitionError, RequestError
 
 LABELS_MAX = 100
-_JOB_ID = re.compile(rf'[!"$-?A-~]{{1,{JOB_ID_CHARS_MAX}}}')
 
 
 class DstGapChoice(StrEnum):
@@ -76,74 +60,6 @@ class ResumePolicy(StrEnum):
     ALL = "all"
 
 
-def check_job_id(text: str) -> str:
-    """Return ``text`` if it is a job id: 1 to 200 ASCII characters 0x21-0x7E but @ and #.
-
-    Raises:
-        ValueError: it is none; the message says why.
-    """
-    if _JOB_ID.fullmatch(text) is not None:
-        return text
-    if not text:
-        raise ValueError("a job id must not be empty")
-    if len(text) > JOB_ID_CHARS_MAX:
-        raise ValueError(f"a job id has at most {JOB_ID_CHARS_MAX} characters, not {len(text)}")
-    wrong = next(character for character in text if _JOB_ID.fullmatch(character) is None)
-    raise ValueError(
-        f"a job id is ASCII without spaces, control characters, @ and #; it holds {wrong!r}"
-    )
-
-
-@lru_cache(maxsize=1)
-def _zones() -> frozenset[str]:
-    return frozenset(available_timezones())
-
-
-def _known_zone(name: str) -> str:
-    if name in _zones():
-        return name
-    guess = nearest(name, sorted(_zones()))
-    hint = f"; did you mean {guess}?" if guess else ""
-    raise ValueError(f"{name[:60]!r} is not a time zone of the IANA database{hint}")
-
-
-def _to_seconds(value: object, info: ValidationInfo) -> object:
-    if isinstance(value, str):
-        return parse_duration(value)
-    if info.mode == "json":
-        raise ValueError("should be an ISO 8601 duration; write e.g. PT30S")
-    return value
-
-
-JobId = Annotated[
-    str,
-    AfterValidator(check_job_id),
-    WithJsonSchema({"type": "string", "pattern": f'^[!"$-?A-~]{{1,{JOB_ID_CHARS_MAX}}}$'}),
-]
-
-
-def check_defined_instant(ms: int) -> int:
-    """Return ``ms`` if a definition may name it: with a day of jitter it can still be written."""
-    if ms > MAX_MS - 2 * 86_400_000:
-        raise ValueError("lies too close to the end of the year 9999")
-    return ms
-
-
-DefinedInstant = Annotated[Instant, AfterValidator(check_defined_instant)]
-EverySeconds = Annotated[
-    int,
-    BeforeValidator(_to_seconds),
-    PlainSerializer(format_duration, return_type=str),
-    WithJsonSchema({"type": "string", "format": "duration"}),
-]
-"""Seconds inside, an ISO 8601 duration outside."""
-
-Queue = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
-"""Name of a queue; becomes part of topic names."""
-
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-
-
 def refusal(faults: Sequence[Fault]) -> DefinitionError:
     """One error for all faults of a definition: the first by path, the others told with it."""
     (path, reason), *others = faults
@@ -155,16 +71,12 @@ class JobDefinition(StrictMessage):
     """When a job runs, and what is to be done then. Exactly one of schedule, every, run_at."""
 
     job_id: JobId | None = Field(default=None, description="must equal the record's key")
-    schedule: str | None = Field(
-        default=None, min_length=1, max_length=1_000, description="cron expression"
-    )
+    schedule: CronExpression | None = Field(default=None, description="cron expression")
     every: EverySeconds | None = Field(default=None, description="interval in elapsed time")
     run_at: DefinedInstant | None = Field(
         default=None, description="one-shot; in the past: due at once"
     )
-    time_zone: Annotated[str, AfterValidator(_known_zone)] = Field(
-        default="UTC", description="zone of schedule"
-    )
+    time_zone: ZoneName = Field(default="UTC", description="zone of schedule")
     dst_gap: Annotated[DstGapChoice, AnyCase] = DstGapChoice.AUTO
     dst_overlap: Annotated[DstOverlapChoice, AnyCase] = DstOverlapChoice.AUTO
     start_at: DefinedInstant | None = Field(default=None, description="nothing before")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from scheduler.contract.job import JobId
+from scheduler.contract.fields import JobId
 from scheduler.contract.message import AnyCase, Instant, Message
 
 

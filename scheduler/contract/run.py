@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from scheduler.contract.job import Concurrency, JobId
+from scheduler.contract.fields import JobId
+from scheduler.contract.job import Concurrency
 from scheduler.contract.message import AnyCase, Instant, Message, faults_of, join_faults
 from scheduler.contract.target import NoTarget, Target
 from scheduler.core.instant import format_instant

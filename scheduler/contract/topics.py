@@ -152,6 +152,8 @@ def load_catalog(prefix: str = "", path: Path | None = None) -> TopicCatalog:
     specs: dict[tuple[str, str], TopicSpec] = {}
     for queue in queues:
         for entry in document.topics:
+            if (entry.name, queue) in specs:
+                raise ConfigError(f"{source}: topic {entry.name!r} stands there twice")
             if queue == DEFAULT_QUEUE or entry.per_queue:
                 specs[entry.name, queue] = _spec(entry, document.defaults, prefix, queue)
     _check_names(specs)
