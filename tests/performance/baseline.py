@@ -14,13 +14,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from scheduler.contract.partition import partition_of
 from scheduler.contract.topics import TopicCatalog, load_catalog
 from scheduler.core.command import run_command
+from scheduler.settings import SchedulerSettings
 from tests.performance.figure import Figure
 from tests.performance.lateness import LatenessReader, lateness_figures
 from tests.performance.settings import producer_settings
 from tests.performance.site import Site
 
 RUNS = 200_000
-RUNS_A_TRANSACTION = 5_000
+RUNS_A_TRANSACTION = SchedulerSettings().transaction_runs_max
 BODY = (
     b'"kind":"run","job_id":"%s","definition_offset":1234,"owner":"default","type":null,'
     b'"queue":"default","target":{"kind":"none"},"payload":null,"max_attempts":5,'

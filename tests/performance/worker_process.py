@@ -14,11 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 STOP_S = 30.0
-
-SHARD_LIVE = "shard_live"
-"""One partition decides again."""
-TAKEOVER_FINISHED = "takeover_finished"
-"""Every partition of an assignment is live."""
+"""For a clean stop; then the process is killed."""
 
 
 @dataclass(frozen=True, slots=True)
