@@ -5,6 +5,7 @@ acknowledged by two (`min.insync.replicas` 2), so any one broker may be lost.
 """
 
 import json
+import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,10 @@ CLUSTER_ID = "RHVld2hlZWxEZXZLYWZrYQ"
 """A fixed id in Kafka's form (base64 of 16 bytes): data folders outlive the process."""
 
 _STATE = "cluster.json"
+_PORT_MIN = 15_000
+_PORT_MAX = 32_000
+_PORTS_A_PROCESS = 16
+"""Processes that start clusters at the same time begin their search this far apart."""
 
 
 @dataclass(slots=True)
@@ -145,7 +150,8 @@ def _ports(folder: Path, brokers: int, wanted: int | None) -> list[tuple[int, in
         kept = [(int(a), int(b)) for a, b in json.loads(state.read_text())["ports"]]
         if len(kept) != brokers:
             raise KafkaUnavailable(f"{folder} holds {len(kept)} brokers, not {brokers}; remove it")
-        return kept
+        if all(is_free(number) for pair in kept for number in pair):
+            return kept
     free = free_ports(2 * brokers)
     if wanted is not None and is_free(wanted):
         free[0] = wanted
@@ -156,15 +162,20 @@ def _ports(folder: Path, brokers: int, wanted: int | None) -> list[tuple[int, in
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ``count`` distinct ports nobody listens on at this moment."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """Return ``count`` distinct ports nobody listens on at this moment.
+
+    They lie below the range that systems hand out to outgoing connections: a broker that is down
+    for a while must find its port free when it comes back.
+    """
+    first = _PORT_MIN + (os.getpid() * _PORTS_A_PROCESS) % (_PORT_MAX - _PORT_MIN)
+    found: list[int] = []
+    for step in range(_PORT_MAX - _PORT_MIN):
+        port = _PORT_MIN + (first - _PORT_MIN + step) % (_PORT_MAX - _PORT_MIN)
+        if is_free(port):
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise KafkaUnavailable(f"no {count} free ports between {_PORT_MIN} and {_PORT_MAX}")
 
 
 def is_free(port: int) -> bool:

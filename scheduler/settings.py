@@ -4,6 +4,7 @@ Every setting is an environment variable, `KAFKA_BOOTSTRAP_SERVERS` or `DUEWHEEL
 name in capitals. They stop at `app`, which hands small frozen values down.
 """
 
+import re
 import secrets
 import socket
 from enum import StrEnum
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from pydantic import AliasChoices, Field, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from scheduler.contract.topics import TopicCatalog, load_catalog
 from scheduler.errors import ConfigError
@@ -39,6 +41,8 @@ RESERVED_OPTIONS = frozenset(
     }
 )
 """Client options the guarantees rest on; those that may vary have a setting of their own."""
+
+_QUOTED = re.compile(r'"(\w+)"')
 
 SESSION_MS_MIN = 6_000
 """The broker's default `group.min.session.timeout.ms`."""
@@ -104,8 +108,12 @@ class KafkaSettings(BaseSettings):
         try:
             return cls(**overrides)
         except ValidationError as error:
-            faults = [f"{_variable(fault['loc'])}: {fault['msg']}" for fault in error.errors()]
-            raise ConfigError("; ".join(faults)) from error
+            raise ConfigError("; ".join(map(_complaint, error.errors()))) from error
+        except SettingsError as error:
+            field = _QUOTED.search(str(error))
+            variable = _variable((field.group(1),) if field else ())
+            # Its cause holds the text that was not JSON, which may hold a password.
+            raise ConfigError(f"{variable}: not valid JSON") from None
 
     def client_options(self) -> dict[str, str | int | float | bool]:
         """Return the librdkafka options that every client starts from; may hold secrets."""
@@ -189,6 +197,10 @@ class SchedulerSettings(KafkaSettings):
                 f"session_timeout_ms {self.session_timeout_ms}"
             )
         return self
+
+
+def _complaint(fault: ErrorDetails) -> str:
+    return f"{_variable(fault['loc'])}: {fault['msg'].removeprefix('Value error, ')}"
 
 
 def _variable(location: tuple[int | str, ...]) -> str:

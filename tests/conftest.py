@@ -9,8 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.waiting_utils import wait_for_logs
+
 from devkafka.cluster import create, free_ports
+from devkafka.docker import IMAGE, environment
 from devkafka.provide import Provided, choose, data_folder, jar_cache
+from scheduler.contract.topics import TopicCatalog, load_catalog
+from scheduler.kafka.admin import KafkaAdmin, apply
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -35,16 +41,13 @@ class Kafka:
 
     def topics(
         self, prefix: str | None = None, partitions: Mapping[str, int] | None = None
-    ) -> "TopicCatalog":
+    ) -> TopicCatalog:
         """Create the topics of topics.yaml and return their catalog.
 
         Args:
             prefix: put before each name; the session's own when ``None``.
             partitions: fewer partitions for some topics, for a test that needs no more.
         """
-        from scheduler.contract.topics import load_catalog
-        from scheduler.kafka.admin import KafkaAdmin, apply
-
         catalog = load_catalog(prefix=self.prefix if prefix is None else prefix)
         catalog = catalog.with_partitions(partitions or {})
         apply(catalog, KafkaAdmin({"bootstrap.servers": self.bootstrap}))
@@ -80,11 +83,6 @@ def _provide(name: str) -> Provided:
 
 
 def _testcontainer() -> Provided:
-    from testcontainers.core.container import DockerContainer
-    from testcontainers.core.waiting_utils import wait_for_logs
-
-    from devkafka.docker import IMAGE, environment
-
     port = free_ports(1)[0]
     container = DockerContainer(IMAGE).with_bind_ports(9092, port)
     for setting, value in environment(port).items():

@@ -110,13 +110,21 @@ class KafkaAdmin:
     Args:
         config: client options; ``bootstrap.servers`` at least.
         replication: copies of each topic created; ``None`` for the cluster's brokers, at most 3.
+        request_s: deadline of one request, in seconds.
     """
 
-    def __init__(self, config: Mapping[str, Any], replication: int | None = None) -> None:
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        replication: int | None = None,
+        *,
+        request_s: float = REQUEST_S,
+    ) -> None:
         self._config = dict(config)
         self._replication = replication
         self._client = AdminClient(self._config)
         self._pause = threading.Event()
+        self._deadline = {"request_timeout": request_s}
 
     def cluster_id(self) -> str:
         """Return the cluster's id.
@@ -124,7 +132,7 @@ class KafkaAdmin:
         Raises:
             RetryableError: no broker answers.
         """
-        return str(self._ask(lambda client: client.describe_cluster(**_timeout())).cluster_id)
+        return str(self._ask(lambda client: client.describe_cluster(**self._deadline)).cluster_id)
 
     def topic_identities(self, topics: Iterable[str]) -> dict[str, TopicIdentity]:
         """Return id and partition count of each topic; topics that do not exist are left out.
@@ -133,7 +141,7 @@ class KafkaAdmin:
             RetryableError: no broker answers.
         """
         wanted = TopicCollection(list(topics))
-        futures = self._client.describe_topics(wanted, **_timeout())
+        futures = self._client.describe_topics(wanted, **self._deadline)
         found: dict[str, TopicIdentity] = {}
         for name, future in futures.items():
             described = _result_or_missing(future)
@@ -152,7 +160,7 @@ class KafkaAdmin:
         if not resources:
             return {}
         states = {}
-        for resource, future in self._client.describe_configs(resources, **_timeout()).items():
+        for resource, future in self._client.describe_configs(resources, **self._deadline).items():
             entries = _result(future)
             settings = {name: str(entry.value) for name, entry in entries.items()}
             states[resource.name] = TopicState(identities[resource.name].partitions, settings)
@@ -194,7 +202,7 @@ class KafkaAdmin:
             for name, value in settings.items()
         ]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-        for future in self._client.incremental_alter_configs([resource], **_timeout()).values():
+        for future in self._client.incremental_alter_configs([resource], **self._deadline).values():
             _result(future)
 
     def log_ends(
@@ -217,7 +225,7 @@ class KafkaAdmin:
             return {}
 
         def ask() -> dict[int, int]:
-            futures = self._client.list_offsets(asked, isolation_level=isolation, **_timeout())
+            futures = self._client.list_offsets(asked, isolation_level=isolation, **self._deadline)
             return {place.partition: _result(future).offset for place, future in futures.items()}
 
         return self._with_new_clients(ask)
@@ -252,7 +260,7 @@ class KafkaAdmin:
         FENCED_LEADER_EPOCH for ever; NOT_LEADER_FOR_PARTITION right after a topic's creation goes
         by itself.
         """
-        until = time.monotonic() + REQUEST_S
+        until = time.monotonic() + self._deadline["request_timeout"]
         pause_s = PAUSE_FIRST_S
         while True:
             try:
@@ -265,7 +273,7 @@ class KafkaAdmin:
             self._client = AdminClient(self._config)
 
     def _brokers(self) -> int:
-        return len(self._ask(lambda client: client.describe_cluster(**_timeout())).nodes)
+        return len(self._ask(lambda client: client.describe_cluster(**self._deadline)).nodes)
 
     def _ask(self, request: Callable[[AdminClient], Future[Any]]) -> Any:
         return _result(request(self._client))
@@ -389,10 +397,6 @@ def _alterations(differences: Iterable[TopicDifference]) -> dict[str, dict[str, 
         if each.setting and each.setting != "partitions":
             alterations.setdefault(each.topic, {})[each.setting] = each.wanted
     return alterations
-
-
-def _timeout() -> dict[str, float]:
-    return {"request_timeout": REQUEST_S}
 
 
 def _result_or_missing(future: Future[Any]) -> Any:
