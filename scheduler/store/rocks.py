@@ -7,10 +7,10 @@ are flushed one by one, and a crash then keeps positions without their data or t
 every batch atomic. Without a write-ahead log a batch costs a third less, and what a crash loses
 is read again from Kafka. `RocksStore.flush` bounds how much that is.
 
-Threads: one thread uses the store. ``write`` and ``scan`` hold the interpreter lock: 5,000 writes
-for 4 ms, 50,000 for 45 to 70 ms, in which no other thread runs (heartbeats included). A batch
-must stay atomic, so it is the caller who keeps it to about 5,000. ``get_many``, ``flush`` and
-``close`` release the lock.
+Threads: one thread reads and writes; ``flush`` may be called from another, and that is all.
+``write`` and ``scan`` hold the interpreter lock: 5,000 writes for 4 ms, 50,000 for 45 to 70 ms,
+in which no other thread runs (heartbeats included). A batch must stay atomic, so it is the
+caller who keeps it to about 5,000. ``get_many``, ``flush`` and ``close`` release the lock.
 
 Errors: rocksdict raises bare ``Exception`` with RocksDB's text, so texts are all there is to
 sort them by. RocksDB stays in its error state after a failed background write, disk full

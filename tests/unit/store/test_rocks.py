@@ -4,6 +4,7 @@ import hashlib
 import resource
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,6 +104,29 @@ def test_a_closed_store_is_found_again_whole(tmp_path: Path) -> None:
     assert again.scan(b"", TOP, 10_000) == ROWS
     assert again.moved_aside is None
     again.close()
+
+
+def test_another_thread_may_flush_while_this_one_writes(tmp_path: Path) -> None:
+    store, _ = open_store(tmp_path / "store", SMALL_BUFFERS)
+    written = threading.Event()
+    flushed: list[int] = []
+
+    def flush_until_written() -> None:
+        while not written.is_set():
+            store.flush()
+            flushed.append(1)
+
+    flusher = threading.Thread(target=flush_until_written)
+    flusher.start()
+    for first in range(0, len(ROWS), 50):
+        store.write(ROWS[first : first + 50])
+        assert store.get(ROWS[first][0]) == ROWS[first][1]
+    written.set()
+    flusher.join(30)
+
+    assert flushed
+    assert store.scan(b"", TOP, 10_000) == ROWS
+    store.close()
 
 
 def test_reopening_applies_the_new_settings(tmp_path: Path) -> None:
