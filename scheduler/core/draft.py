@@ -38,12 +38,14 @@ class Setting:
 
     Attributes:
         catch_up_ms: a cursor further behind moves only after everything readable was accepted.
+        collect_after_ms: how long after its run a one-shot's definition stays.
         outage_ms: the outage that is promised to be harmless; ``min.compaction.lag`` is twice.
         forget_ms: how long a deleted key is remembered (longer than any delayed run waits).
     """
 
     routes: Routes = field(default_factory=Routes)
     catch_up_ms: int = 60_000
+    collect_after_ms: int = 10_000
     outage_ms: int = 24 * 3_600_000
     forget_ms: int = 8 * 24 * 3_600_000
 
@@ -71,7 +73,8 @@ class Draft:
         self.now_ms = now_ms
         self.stage = Staging(store)
         self.records: list[Outgoing] = []
-        self.new_facts: dict[bytes, Fact] = {}
+        self.accepted: set[bytes] = set()
+        self.deleted: set[bytes] = set()
         self.held: list[tuple[bytes, int, int]] = []
         self.fresh: set[bytes] = set()
         self.waiting_offsets: list[int] = []
@@ -152,13 +155,6 @@ class Draft:
         value = status_value(spell(key), state, self.now_ms, **parts)  # type: ignore[arg-type]
         partition = self.decoder.partition(key) % routes.run_partitions
         self.records.append(Outgoing(routes.status, partition, key, value))
-
-    def fact(self, job_id: bytes, fact: Fact | None) -> None:
-        """Make a fact durable in ``cursors``; ``None`` forgets it."""
-        if fact is not None:
-            self.new_facts[job_id] = fact
-        else:
-            self.new_facts.pop(job_id, None)
 
     # ---- the result ----------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from scheduler.core.collect import collect
 from scheduler.core.cursor import WHOLE, Cursor, Position, encode_cursor
 from scheduler.core.draft import Draft, Facts, Setting
 from scheduler.core.layout import (
@@ -73,6 +74,7 @@ class Decision:
         runs: runs dispatched or recorded as not dispatched.
         taken: records consumed from the inbox: jobs, commands, retries.
         held: (job id, nominal, +1 or -1): delayed runs of ours that begin or end to wait.
+        collected: finished one-shots up to here have their tombstones.
     """
 
     partition: int
@@ -84,6 +86,7 @@ class Decision:
     runs: int
     taken: tuple[int, int, int]
     held: list[tuple[bytes, int, int]]
+    collected: Position
 
     @property
     def metadata(self) -> str:
@@ -112,6 +115,7 @@ class Shard:
         self._retry_end = retry_end
         self._held: dict[bytes, list[int]] = {}
         self._next_due: int | None = None
+        self._collected: Position = (0, b"")
         self._load_held()
         self._find_next_due()
 
@@ -159,7 +163,8 @@ class Shard:
         for key in sorted(touched):
             self._settle_touched(draft, key, promise)
         write_facts(draft)
-        return self._conclude(draft, jobs, commands, retries)
+        collected = collect(draft, self._collected, touched)
+        return self._conclude(draft, (jobs, commands, retries), collected)
 
     def _target(self, now_ms: int, hand_ms: int, all_taken: bool) -> Position:
         behind = now_ms - self.cursor.due_ms > self._setting.catch_up_ms
@@ -189,8 +194,9 @@ class Shard:
                settled_below_ms=cap if promise else None)  # fmt: skip
 
     def _conclude(
-        self, draft: Draft, jobs: list[Incoming], commands: list[Incoming], retries: list[Incoming]
+        self, draft: Draft, inputs: tuple[list[Incoming], ...], collected: Position
     ) -> Decision:
+        jobs, commands, retries = inputs
         position = jobs[-1].offset + 1 if jobs else self.position
         due, resume = draft.until
         taken_retries = retries[-1].offset + 1 if retries else self.cursor.retries
@@ -215,6 +221,7 @@ class Shard:
             runs=draft.runs,
             taken=(len(jobs), len(commands), len(retries)),
             held=draft.held,
+            collected=collected,
         )
 
     def _oldest_retry(self, draft: Draft, taken: int) -> int:
@@ -228,10 +235,10 @@ class Shard:
             lower = stored[-1][0] + b"\x00"
         return min(draft.waiting_offsets, default=taken)
 
-    def backup(self) -> Outgoing:
-        """The cursor's backup record for ``cursors``; also observed for the broker's time."""
+    def backup(self, decision: Decision) -> Outgoing:
+        """The backup record of a decided cursor; also observed for the broker's time."""
         routes = self._setting.routes
-        value = backup_value(self.position, encode_cursor(self.cursor))
+        value = backup_value(decision.position, decision.metadata)
         return Outgoing(routes.cursors, self.partition % routes.cursor_partitions,
                         str(self.partition).encode(), value, observe=True)  # fmt: skip
 
@@ -242,6 +249,7 @@ class Shard:
         invariant(decision.partition == self.partition, "a decision of another partition")
         self.position = decision.position
         self.cursor = decision.cursor
+        self._collected = decision.collected
         for log, count in zip((self.inbox.jobs, self.inbox.commands, self.inbox.retries),
                               decision.taken, strict=True):  # fmt: skip
             for _ in range(count):

@@ -25,7 +25,6 @@ Had B been appended at 112, A's instant 110 would be sent by A, and B's 105 neve
 
 from dataclasses import dataclass, replace
 
-from scheduler.core.cursor import Position
 from scheduler.core.definition import FOREVER_MS, CompiledJob
 from scheduler.core.draft import Draft, spell
 from scheduler.core.guard import Guard, Why, guard_headers, guard_of, if_offset_of
@@ -100,7 +99,7 @@ def _accept_user(draft: Draft, record: Incoming, job_id: str, source: _Source) -
     new = JobEntry(version, source.offset, source.appended_ms, begin_ms, entry.deletion_offset)
     _exchange(draft, key, entry, new, job)
     draft.fresh.add(key)
-    _keep_fact(draft, key, new, deleted=False)
+    draft.accepted.add(key)
     _tell_accepted(draft, key, new, job, source)
 
 
@@ -115,7 +114,8 @@ def _accept_deletion(draft: Draft, key: bytes, entry: JobEntry, source: _Source)
     draft.fresh.discard(key)
     _void_waiting(draft, key)
     _remember(draft, key, begin_ms)
-    _keep_fact(draft, key, new, deleted=True)
+    draft.accepted.add(key)
+    draft.deleted.add(key)
     if entry.version is not None:
         cohort = draft.cohort(entry.version.cohort)
         queue = "default" if cohort is None else cohort.queue
@@ -235,16 +235,6 @@ def _write_again(draft: Draft, key: bytes, entry: JobEntry) -> None:
     draft.records.append(Outgoing(jobs, draft.partition, key, value, guard_headers(guard)))
 
 
-def _keep_fact(draft: Draft, key: bytes, entry: JobEntry, deleted: bool) -> None:
-    """Note E where it differs from T; `write_facts` keeps it if a rebuild would need it."""
-    version = entry.version
-    if deleted or (version is not None and version.begin_ms > version.appended_ms):
-        offset = -1 if version is None else version.offset
-        draft.fact(key, Fact(offset, entry.begin_ms, entry.deletion_offset))
-    else:
-        draft.fact(key, None)
-
-
 def write_facts(draft: Draft) -> None:
     """Make those facts durable that a rebuild could not work out again.
 
@@ -252,16 +242,23 @@ def write_facts(draft: Draft) -> None:
     deletion always (compaction may take its tombstone before the delayed runs it voids).
     """
     routes = draft.setting.routes
-    for key, fact in draft.new_facts.items():
-        version = draft.entry(key).version
-        if version is not None and not _beginning_needed(draft, key, version):
+    partition = draft.partition % routes.cursor_partitions
+    for key in sorted(draft.accepted):
+        entry = draft.entry(key)
+        version = entry.version
+        if version is not None and _beginning_needed(draft, key, version):
+            fact = Fact(version.offset, version.begin_ms, entry.deletion_offset)
+        elif key in draft.deleted:
+            fact = Fact(-1, 0, entry.deletion_offset)
+        else:
             continue
-        partition = draft.partition % routes.cursor_partitions
         name = fact_key(draft.partition, key)
         draft.records.append(Outgoing(routes.cursors, partition, name, encode_fact(fact)))
 
 
 def _beginning_needed(draft: Draft, key: bytes, version: Version) -> bool:
+    if version.begin_ms <= version.appended_ms:
+        return False
     if version.begin_ms > draft.until[0]:
         return True
     unbound = replace(version, valid_from_ms=version.appended_ms)
@@ -275,9 +272,8 @@ def _tell_accepted(
     version = entry.version
     assert version is not None
     horizon = (FOREVER_MS, b"\xff")
-    after: Position = (max(draft.before[0], version.begin_ms), b"\xff" * 32)
-    pending = instants(draft, key, version, None if version.run_at_ms is not None else after,
-                       horizon, FOREVER_MS, limit=1)  # fmt: skip
+    after = None if version.run_at_ms is not None else draft.until
+    pending = instants(draft, key, version, after, horizon, FOREVER_MS, limit=1)
     warnings = list(job.warnings)
     if source.moved:
         warnings.append("was produced to another partition than murmur2 of its key and was moved")

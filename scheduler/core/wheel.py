@@ -89,6 +89,8 @@ def walk(draft: Draft, plan: Walk) -> Position:
     Cost: one seek, one pass over the members of the cohorts that are due, one cron step and
     two writes a cohort; nothing is written per run.
     """
+    if plan.target <= draft.before:
+        return draft.before
     entries, unread = _load(draft, plan)
     reached = draft.before
     while entries and entries[0][:2] <= plan.target:

@@ -285,25 +285,18 @@ class Partition:
         self._store.write([*stage.writes(), self._meta(self._placed)])
         return finished
 
-    def touch(self) -> None:
-        """Note in the store that it is caught up, so that it is still trusted after a crash."""
-        if self.shard is not None:
-            self._store.write([self._meta(self.shard.cursor)])
-        elif self._placed is not None:
-            self._store.write([self._meta(self._placed)])
+    def touch(self, now_ms: int) -> None:
+        """Note in the store that a follower is caught up, so that it is still trusted after a
+        crash (a live shard notes it with each decision)."""
+        known = self._known
+        if self.shard is None and known is not None and self._complete(*known):
+            self._caught_up_ms = now_ms
+            self._store.write([self._meta(self._placed or known[1])])
 
     def _meta(self, placed: Cursor) -> tuple[bytes, bytes]:
-        if self.shard is not None:
-            meta = PartitionMeta(self.shard.position, placed, self._caught_up_ms)
-            return meta_key(self.number), encode_meta(meta)
         cursor = replace(placed, commands=self.commands.applied, retries=self.retries.applied)
         meta = PartitionMeta(self.jobs.applied, cursor, self._caught_up_ms)
         return meta_key(self.number), encode_meta(meta)
-
-    def caught_up(self, now_ms: int) -> None:
-        """A live shard holds all that was accepted: it decides that itself."""
-        if self.shard is not None:
-            self._caught_up_ms = now_ms
 
     @property
     def drained(self) -> bool:

@@ -10,7 +10,6 @@ from itertools import chain
 
 import structlog
 
-from scheduler.core.cursor import encode_cursor
 from scheduler.core.ports import Clock, OrderedStore
 from scheduler.core.records import Dispatch, Outgoing
 from scheduler.core.shard import Decision, Shard
@@ -94,8 +93,9 @@ class Turn:
             return []
         now = clock.now_ms()
         backups = self._due_backups(partitions, monotonic)
-        decisions = self._decide(partitions, now, self._broker_time.hand_ms(now, monotonic))
-        if not decisions and not backups:
+        hand = self._broker_time.hand_ms(now, monotonic)
+        decisions = self._decide(partitions, now, hand, backups)
+        if not decisions:
             return []
         self._started_at = monotonic
         return self._commit(decisions, backups, partitions, clock)
@@ -103,7 +103,7 @@ class Turn:
     # ---- deciding --------------------------------------------------------------------------
 
     def _decide(
-        self, partitions: Sequence[Partition], now_ms: int, hand_ms: int | None
+        self, partitions: Sequence[Partition], now_ms: int, hand_ms: int | None, backups: set[int]
     ) -> list[Decision]:
         """Decisions of the shards that have something to do, in turn, within the budget."""
         decisions: list[Decision] = []
@@ -114,7 +114,7 @@ class Turn:
             shard = partition.shard
             assert shard is not None
             hand = shard.cursor.due_ms if hand_ms is None else hand_ms
-            if not shard.wants_turn(hand):
+            if not shard.wants_turn(hand) and partition.number not in backups:
                 continue
             decision = shard.decide(now_ms, hand, max(left, 1), partition.drained,
                                     max(records_most, 1))  # fmt: skip
@@ -125,25 +125,25 @@ class Turn:
                 break
         return decisions
 
-    def _due_backups(self, partitions: Sequence[Partition], monotonic_ms: int) -> list[int]:
+    def _due_backups(self, partitions: Sequence[Partition], monotonic_ms: int) -> set[int]:
         """Partitions whose cursor is to be copied now; one at least when broker time is old."""
         age = self._broker_time.age_ms(monotonic_ms)
         stale = age is None or age >= SAMPLE_MS
         old = sorted((self._backed_up.get(p.number, 0), p.number) for p in partitions)
-        due = [number for at, number in old[:BACKUPS_MOST]
-               if monotonic_ms - at >= self._config.backup_ms]  # fmt: skip
-        return due or ([old[0][1]] if stale else [])
+        due = {number for at, number in old[:BACKUPS_MOST]
+               if monotonic_ms - at >= self._config.backup_ms}  # fmt: skip
+        return due or ({old[0][1]} if stale else set())
 
     # ---- committing ----------------------------------------------------------------------------
 
     def _commit(
-        self, decisions: list[Decision], backups: list[int], partitions: Sequence[Partition],
+        self, decisions: list[Decision], backups: set[int], partitions: Sequence[Partition],
         clock: Clock,
     ) -> list[int]:  # fmt: skip
         shards = {p.number: p.shard for p in partitions if p.shard is not None}
-        records = list(_records(decisions)) + [shards[n].backup() for n in backups]
-        offsets = {n: OffsetCommit(shards[n].position, encode_cursor(shards[n].cursor)) for n in backups}
-        offsets |= {d.partition: OffsetCommit(d.position, d.metadata) for d in decisions}
+        copied = [d for d in decisions if d.partition in backups]
+        records = list(_records(decisions)) + [shards[d.partition].backup(d) for d in copied]
+        offsets = {d.partition: OffsetCommit(d.position, d.metadata) for d in decisions}
         topic = self._config.jobs_topic
         touched = sorted(offsets)
         try:
@@ -156,7 +156,7 @@ class Turn:
         match outcome:
             case Committed():
                 self._applied(decisions, shards)
-                self._observed(outcome, backups, clock)
+                self._observed(outcome, copied, clock)
                 return []
             case Aborted():
                 self._aborts = 0 if outcome.fenced else self._aborts + 1
@@ -174,10 +174,10 @@ class Turn:
         for decision in decisions:
             shards[decision.partition].apply(decision)
 
-    def _observed(self, outcome: Committed, backups: list[int], clock: Clock) -> None:
+    def _observed(self, outcome: Committed, copied: list[Decision], clock: Clock) -> None:
         monotonic = clock.monotonic_ms()
-        for number in backups:
-            self._backed_up[number] = monotonic
+        for decision in copied:
+            self._backed_up[decision.partition] = monotonic
         if outcome.appended_ms is not None:
             self._broker_time.learn(outcome.appended_ms, monotonic)
 

@@ -335,5 +335,4 @@ class Worker:
             return
         self._touched_at = clock.monotonic_ms()
         for partition in self.partitions:
-            partition.caught_up(now_ms)
-            partition.touch()
+            partition.touch(now_ms)
