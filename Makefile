@@ -19,11 +19,11 @@ test: $(READY) ## every fast and integration test, on a real Kafka
 test-long: $(READY) ## property tests with far more examples
 	$(BIN)/pytest -m long tests/property
 
-chaos: $(READY) ## processes and brokers killed and frozen for minutes, judged by the checker
-	$(BIN)/pytest -m chaos tests/chaos
+chaos: $(READY) ## processes and brokers killed and frozen for minutes; CHAOS="--seed 7 --seconds 600"
+	$(BIN)/python -m tests.chaos $(CHAOS)
 
-bench: $(READY) ## dispatch rate, restore rate, lateness: figures, printed
-	$(BIN)/pytest -m performance -s tests/performance
+bench: $(READY) ## dispatch rate, restore rate, lateness: figures; BENCH="--quick dispatch"
+	$(BIN)/python -m tests.performance $(BENCH)
 
 check: $(READY) ## lint, format, types, layers, generated documents
 	$(BIN)/ruff check .
