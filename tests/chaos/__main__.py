@@ -10,6 +10,7 @@ from tests.chaos.plan import plan
 from tests.chaos.processes import ROOT
 from tests.chaos.report import text
 from tests.chaos.stage import Config, Scenario, run
+from tests.chaos.system import Size
 
 
 def main() -> int:
@@ -27,8 +28,7 @@ def main() -> int:
             scenario=Scenario(scenario),
             faults=faults,
             brokers=arguments.brokers,
-            workers=arguments.workers,
-            steady=arguments.jobs,
+            size=Size(workers=arguments.workers, steady=arguments.jobs),
         )
         print(f"chaos {scenario}, seed {arguments.seed}, {len(faults)} faults in "
               f"{arguments.seconds:g} s", flush=True)  # fmt: skip

@@ -31,6 +31,7 @@ class User:
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
+                "log_level": 2,  # brokers go away here on purpose
                 "enable.idempotence": True,
                 "linger.ms": 5,
                 "delivery.timeout.ms": 120_000,

@@ -60,6 +60,7 @@ class Observer:
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap,
+                "log_level": 2,  # brokers go away here on purpose
                 "group.id": f"{prefix}observer",
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,

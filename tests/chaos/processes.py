@@ -107,4 +107,4 @@ def _service(service: str, number: int, bootstrap: str, prefix: str, folder: Pat
         "DUEWHEEL_TOPIC_PREFIX": prefix,
         "DUEWHEEL_STATE_DIR": str(state),
     }
-    return Child(name, ["-m", "scheduler.cli", service], environment, folder / f"{name}.log")
+    return Child(name, ["-m", "duewheel", service], environment, folder / f"{name}.log")

@@ -22,5 +22,5 @@ def test_every_run_once_while_things_break(tmp_path: Path) -> None:
     )
     report = run(config, tmp_path)
     assert report.passed, text(report)
-    assert len(report.history.runs) > config.steady * config.seconds
+    assert len(report.history.runs) > config.size.steady * config.seconds
     assert len(report.history.faults) == len(SHORT)

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
-from scheduler.core.schedule import Schedule, schedule_of
-
 from scheduler.core.definition import CronSpec, EverySpec, OnceSpec
+from scheduler.core.schedule import Schedule, schedule_of
 
 
 def instants(spec: CronSpec | EverySpec | OnceSpec, first_ms: int, last_ms: int) -> Sequence[int]:
