@@ -25,15 +25,20 @@ def bootstrap(folder: Path) -> str | None:
     return ",".join(f"127.0.0.1:{client}" for client, _ in json.loads(state.read_text())["ports"])
 
 
-def stop(folder: Path) -> int:
-    """End every broker of the cluster in ``folder``; return how many ran."""
+def stop(folder: Path, deadline_s: float = _STOP_S) -> int:
+    """End every broker of the cluster in ``folder``; return how many ran.
+
+    Args:
+        folder: the cluster's own.
+        deadline_s: a broker that has not ended by then is killed.
+    """
     processes = _processes(folder)
     for pid in processes:
         os.kill(pid, signal.SIGTERM)
-    if not _gone(processes, _STOP_S):
+    if not _gone(processes, deadline_s):
         for pid in _processes(folder):
             os.kill(pid, signal.SIGKILL)
-        _gone(processes, _STOP_S)
+        _gone(processes, deadline_s)
     return len(processes)
 
 
