@@ -1,0 +1,1 @@
+"""The edge to Kafka: ownership, reading, transactions, positions, topics."""

@@ -1,0 +1,233 @@
+"""What is committed for a group, asked in the background: positions and the cursors with them.
+
+Two questions. `Positions.request` (take-over): stable answers, each only once no transaction
+that commits the partition's offset is pending. `Positions.watch` (standby): the last stable
+ones, refreshed all the time.
+
+One request answers for every partition by itself (OffsetFetch with *require stable*: the broker
+marks those that wait with UNSTABLE_OFFSET_COMMIT), so one pending transaction holds up nobody
+else's partitions. Nothing here is a member of the group.
+"""
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+
+from scheduler.errors import RetryableError
+from scheduler.kafka.admin import KafkaAdmin
+from scheduler.kafka.client import LOGGER, Options, client_options
+from scheduler.kafka.watchdog import WATCHDOG, Watchdog
+
+_NONE = -1001
+
+
+def no_ends(partition: int) -> tuple[tuple[str, int], ...]:
+    """No log ends are wanted."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class PositionsConfig:
+    """What is asked, of which group.
+
+    Attributes:
+        ends: for a partition, the logs (topic, partition; one of a topic at most) whose end is
+            wanted with its stable answer.
+        watch_every_s: how often watched partitions are refreshed.
+        retry_s: how soon an unstable partition is asked for again.
+        request_s: how long one request may take.
+        extra: further librdkafka options.
+    """
+
+    bootstrap_servers: str
+    group: str
+    topic: str
+    ends: Callable[[int], Iterable[tuple[str, int]]] = no_ends
+    watch_every_s: float = 1.0
+    retry_s: float = 0.05
+    request_s: float = 10.0
+    extra: Options = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """What is committed for one partition.
+
+    Attributes:
+        offset: ``None`` when nothing is committed.
+        metadata: text committed with it, ``None`` for none.
+        stable: no transaction was pending for it (an answer to `Positions.request`).
+        log_ends: for stable answers, by topic: end of the log with everything still open or
+            without its marker (READ_UNCOMMITTED), taken *after* the position.
+    """
+
+    partition: int
+    offset: int | None
+    metadata: str | None
+    stable: bool
+    log_ends: Mapping[str, int] = field(default_factory=dict)
+
+
+class Positions:
+    """Asks in a thread of its own; no method blocks its caller."""
+
+    def __init__(self, config: PositionsConfig, watchdog: Watchdog = WATCHDOG) -> None:
+        self._config, self._watchdog = config, watchdog
+        self._wake = threading.Condition()
+        self._wanted: dict[int, int] = {}
+        self._requests = 0
+        self._watched: frozenset[int] = frozenset()
+        self._answers: list[Position] = []
+        self._closed = False
+        self._refresh_at = 0.0
+        self._thread = threading.Thread(target=self._run, name="positions", daemon=True)
+        self._thread.start()
+
+    def request(self, partitions: Iterable[int]) -> None:
+        """Ask for a stable answer for each; answers still out are asked for anew."""
+        with self._wake:
+            self._requests += 1
+            self._wanted.update(dict.fromkeys(partitions, self._requests))
+            self._wake.notify_all()
+
+    def watch(self, partitions: Iterable[int]) -> None:
+        """Replace the set of partitions whose last stable positions keep coming."""
+        with self._wake:
+            self._watched = frozenset(partitions)
+            self._refresh_at = 0.0
+            self._wake.notify_all()
+
+    def drain(self) -> list[Position]:
+        """Return the answers since the last call, oldest first."""
+        with self._wake:
+            answers, self._answers = self._answers, []
+        return answers
+
+    def close(self, deadline_s: float) -> None:
+        """End the thread, waiting at most ``deadline_s`` seconds."""
+        with self._wake:
+            self._closed = True
+            self._wake.notify_all()
+        self._thread.join(deadline_s)
+        if self._thread.is_alive():
+            LOGGER.warning("positions did not end within %g s", deadline_s)
+
+    # ---- the thread -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        asker = _Asker(self._config)
+        while self._wait():
+            try:
+                with self._watchdog.guard("positions", 6 * self._config.request_s):
+                    self._round(asker)
+            except (KafkaException, RetryableError) as failure:
+                LOGGER.warning("positions: %s; asked again", failure)
+                asker = _Asker(self._config)
+                with self._wake:
+                    self._wake.wait_for(lambda: self._closed, self._config.retry_s)
+
+    def _wait(self) -> bool:
+        """Wait until there is something to ask; False when closed."""
+        with self._wake:
+            while not self._closed:
+                now = time.monotonic()
+                if self._wanted or (self._watched and now >= self._refresh_at):
+                    return True
+                due = self._refresh_at - now if self._watched else None
+                self._wake.wait(due)
+            return False
+
+    def _round(self, asker: "_Asker") -> None:
+        with self._wake:
+            wanted, watched = dict(self._wanted), self._watched
+            refresh = bool(watched) and time.monotonic() >= self._refresh_at
+        if wanted:
+            stable = asker.stable(sorted(wanted))
+            self._answer_stable(stable, wanted)
+        if refresh:
+            answers = asker.last_stable(sorted(watched))
+            with self._wake:
+                self._answers += [each for each in answers if each.partition in self._watched]
+                self._refresh_at = time.monotonic() + self._config.watch_every_s
+        with self._wake:
+            if self._wanted.keys() & wanted.keys():
+                self._wake.wait_for(lambda: self._closed, self._config.retry_s)
+
+    def _answer_stable(self, stable: list[Position], wanted: Mapping[int, int]) -> None:
+        with self._wake:
+            for each in stable:
+                # Asked for anew meanwhile: this answer may be older than that request.
+                if self._wanted.get(each.partition) == wanted[each.partition]:
+                    del self._wanted[each.partition]
+                    self._answers.append(each)
+
+
+class _Asker:
+    """The requests themselves; made anew after every failure, for stale leader epochs."""
+
+    def __init__(self, config: PositionsConfig) -> None:
+        self._config = config
+        options = client_options(config.bootstrap_servers, config.extra, {})
+        self._client = AdminClient(options)
+        self._admin = KafkaAdmin(options)
+
+    def stable(self, partitions: list[int]) -> list[Position]:
+        """Positions with log ends of those partitions no transaction is pending for."""
+        found = self._fetch(partitions, stable=True)
+        if not found:
+            return []
+        ends = self._ends([each.partition for each in found])
+        return [
+            Position(
+                each.partition,
+                each.offset,
+                each.metadata,
+                stable=True,
+                log_ends={place[0]: ends[place] for place in self._config.ends(each.partition)},
+            )
+            for each in found
+        ]
+
+    def last_stable(self, partitions: list[int]) -> list[Position]:
+        """Positions whatever is pending."""
+        return self._fetch(partitions, stable=False)
+
+    def _fetch(self, partitions: list[int], *, stable: bool) -> list[Position]:
+        config = self._config
+        places = [TopicPartition(config.topic, number) for number in partitions]
+        futures = self._client.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(config.group, places)],
+            require_stable=stable,
+            request_timeout=config.request_s,
+        )
+        answer = futures[config.group].result(timeout=2 * config.request_s)
+        positions = []
+        for each in answer.topic_partitions:
+            if each.error is None:
+                offset = None if each.offset <= _NONE else each.offset
+                metadata = each.metadata if offset is not None else None
+                positions.append(Position(each.partition, offset, metadata, stable=stable))
+            elif each.error.code() != KafkaError.UNSTABLE_OFFSET_COMMIT:
+                raise KafkaException(each.error)
+        return positions
+
+    def _ends(self, partitions: list[int]) -> dict[tuple[str, int], int]:
+        wanted: dict[str, set[int]] = defaultdict(set)
+        for number in partitions:
+            for topic, log in self._config.ends(number):
+                wanted[topic].add(log)
+        return {
+            (topic, log): end
+            for topic, logs in wanted.items()
+            for log, end in self._admin.log_ends(topic, sorted(logs)).items()
+        }
