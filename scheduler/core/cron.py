@@ -28,6 +28,7 @@ from scheduler.core.cron_field import (
     read_field,
 )
 from scheduler.core.cron_warnings import warnings_of
+from scheduler.core.definition import DstGap, DstOverlap
 from scheduler.core.wall import CronFields, WallClock
 
 __all__ = ["LENGTH_MAX", "CronError", "CronFault", "CronFields", "CronText", "normalise", "parse"]
@@ -67,6 +68,13 @@ class CronText:
     expression: str
     wildcard: bool
     warnings: tuple[str, ...] = ()
+
+    @property
+    def auto(self) -> tuple[DstGap, DstOverlap]:
+        """What the policies ``auto`` stand for."""
+        if self.wildcard:
+            return DstGap.SKIP, DstOverlap.BOTH
+        return DstGap.RUN_AFTER, DstOverlap.FIRST
 
 
 def normalise(expression: str, job_id: str | None = None) -> CronText:

@@ -56,18 +56,17 @@ def schedule_of(spec: CronSpec | EverySpec) -> Schedule:
     return CronSchedule(spec) if isinstance(spec, CronSpec) else EverySchedule(spec)
 
 
-def require_instant(spec: CronSpec, after_ms: int) -> None:
+def require_instant(spec: CronSpec, after_ms: int = 0) -> None:
     """Refuse a cron schedule that fires at no instant after ``after_ms``.
 
     Raises:
-        CronError: ``exhausted`` if it once fired, ``impossible`` if it never does because each
-            of its local times falls into a gap that ``dst_gap`` skips.
+        CronError: ``exhausted`` if it fired before, ``impossible`` if it never does because
+            each of its local times falls into a gap that ``dst_gap`` skips.
     """
     schedule = schedule_of(spec)
     if schedule.next_after(after_ms) is not None:
         return
-    last = schedule.next_after(SECOND_MIN * 1000)
-    if last is not None:
+    if schedule.next_after(SECOND_MIN * 1000) is not None:
         raise CronError(CronFault.EXHAUSTED, "its last instant has passed; extend the year field")
     raise CronError(
         CronFault.IMPOSSIBLE,

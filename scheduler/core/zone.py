@@ -96,7 +96,6 @@ def zone_names() -> frozenset[str]:
     return frozenset(zoneinfo.available_timezones())
 
 
-@lru_cache(maxsize=1024)
 def offset_at(zone: str, second: int) -> int:
     """Offset of a zone at a UTC second, in seconds east.
 
