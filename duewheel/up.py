@@ -16,7 +16,7 @@ from types import FrameType
 
 from devkafka.jars import KafkaUnavailable
 from devkafka.provide import provide
-from duewheel.examples import TOPIC, example_jobs
+from duewheel.example_jobs import TOPIC, example_jobs
 from duewheel.follow import lines
 from duewheel.supervisor import Child, stop_all
 from scheduler.cli.apply import apply_definitions
@@ -27,7 +27,7 @@ from scheduler.errors import ConfigError
 from scheduler.kafka.admin import KafkaAdmin
 from scheduler.kafka.admin import apply as apply_topics
 from scheduler.runtime.clock import SystemClock
-from scheduler.settings import KafkaSettings
+from scheduler.settings import BOOTSTRAP_VARIABLE, KafkaSettings
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PREPARE_S = 60.0
@@ -110,9 +110,9 @@ class Up:
 
     def _child(self, name: str, settings: KafkaSettings) -> Child:
         environment = {
+            HANDLERS_VARIABLE: '["duewheel.example_handlers"]',
             **os.environ,
-            "KAFKA_BOOTSTRAP_SERVERS": settings.bootstrap_servers,
-            "DUEWHEEL_STATE_DIR": str(settings.state_dir / name),
+            BOOTSTRAP_VARIABLE: settings.bootstrap_servers,
         }
         log = self.root / ".duewheel" / "log" / f"{name}.log"
         return Child(name, [sys.executable, "-m", "duewheel", name], environment, log)

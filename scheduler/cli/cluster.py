@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from confluent_kafka import (
-    OFFSET_BEGINNING,
     Consumer,
     KafkaError,
     KafkaException,
@@ -20,13 +19,21 @@ from confluent_kafka import (
 )
 
 from scheduler.core.records import Incoming, Outgoing
-from scheduler.errors import ConfigError, RetryableError
+from scheduler.errors import ConfigError, DuewheelError, RetryableError
 
 _POLL_S = 0.2
 """One wait for a record; short, so that Ctrl-C and deadlines are heard."""
 
 # The leading underscore is librdkafka's mark for errors of the client itself.
 _PARTITION_EOF = KafkaError._PARTITION_EOF  # noqa: SLF001
+_UNKNOWN_TOPIC = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+)
+
+_QUIET = {"log_level": 0}
+"""The client's own log lines say nothing that our errors do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,7 @@ class Tail:
     def poll(self, timeout_s: float = _POLL_S) -> Incoming | None:
         """The next record, ``None`` if there is none within ``timeout_s``."""
         message = self._consumer.poll(timeout_s)
-        return None if message is None or _at_end(message) else _incoming(message)
+        return None if message is None else _incoming(_sound(message))
 
     def until(self, deadline: Deadline) -> Iterator[Incoming]:
         """Records as they come; raises `RetryableError` when the deadline passes."""
@@ -113,33 +120,28 @@ class Cluster:
         Raises:
             RetryableError: the end was not reached within the deadline.
         """
-        with self._consumer() as consumer:
-            wanted = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions]
-            if since_ms is not None:
-                wanted = _offsets_at(consumer, wanted, since_ms, deadline)
-            consumer.assign(wanted)
-            unfinished = {tp.partition for tp in wanted}
+        with self._consumer({"enable.partition.eof": True}) as consumer:
+            begins = _begins(consumer, topic, partitions, since_ms, deadline)
+            consumer.assign(begins)
+            unfinished = {place.partition for place in begins}
             while unfinished:
                 message = consumer.poll(min(_POLL_S, deadline.left_s))
                 deadline.check()
                 if message is None:
                     continue
-                if _at_end(message):
-                    unfinished.discard(message.partition())
+                if _is_end(message):
+                    unfinished.discard(message.partition() or 0)
                 else:
-                    yield _incoming(message)
+                    yield _incoming(_sound(message))
 
     @contextmanager
     def tail(self, partitions: Mapping[str, Iterable[int]], deadline: Deadline) -> Iterator[Tail]:
         """Follow partitions (by topic) from their present ends."""
         with self._consumer() as consumer:
-            positions = []
-            for topic, numbers in partitions.items():
-                for number in numbers:
-                    place = TopicPartition(topic, number)
-                    ends = consumer.get_watermark_offsets(place, timeout=max(deadline.left_s, 0.1))
-                    positions.append(TopicPartition(topic, number, ends[1]))
-            consumer.assign(positions)
+            places = [TopicPartition(topic, n) for topic, ns in partitions.items() for n in ns]
+            for place in places:
+                place.offset = _bounds(consumer, place, deadline)[1]
+            consumer.assign(places)
             yield Tail(consumer)
 
     def send(self, records: Iterable[Outgoing], deadline: Deadline) -> list[int]:
@@ -151,6 +153,7 @@ class Cluster:
         records = list(records)
         producer = Producer({
             **self._config,
+            **_QUIET,
             "acks": "all",
             "enable.idempotence": True,
             "linger.ms": 5,
@@ -180,37 +183,73 @@ class Cluster:
         return offsets
 
     @contextmanager
-    def _consumer(self) -> Iterator[Consumer]:
+    def _consumer(self, extra: Mapping[str, bool] | None = None) -> Iterator[Consumer]:
         consumer = Consumer({
             **self._config,
+            **_QUIET,
             "group.id": "duewheel-cli",  # required by the client; nothing is ever committed
             "enable.auto.commit": False,
-            "enable.partition.eof": True,
             "isolation.level": "read_committed",
             "auto.offset.reset": "earliest",
             "fetch.wait.max.ms": 50,
+            **(extra or {}),
         })  # fmt: skip
         try:
             yield consumer
+        except KafkaException as error:
+            raise self._explained(error) from error
         finally:
             consumer.close()
 
+    def _explained(self, error: KafkaException) -> DuewheelError:
+        fault = error.args[0]
+        if fault.code() in _UNKNOWN_TOPIC:
+            return ConfigError(f"{fault.str()}; create the topics: duewheel topics apply")
+        return RetryableError(
+            f"Kafka at {self._config.get('bootstrap.servers')}: {fault.str()}; "
+            "does it run, and is KAFKA_BOOTSTRAP_SERVERS right?"
+        )
 
-def _at_end(message: Message) -> bool:
-    """Whether this only says that a partition's end is reached; raises on a fault."""
+
+def _is_end(message: Message) -> bool:
     error = message.error()
-    if error is None:
-        return False
-    if error.code() == _PARTITION_EOF:
-        return True
-    raise KafkaException(error)
+    return error is not None and error.code() == _PARTITION_EOF
 
 
-def _offsets_at(
-    consumer: Consumer, places: list[TopicPartition], since_ms: int, deadline: Deadline
-) -> list[TopicPartition]:
-    asked = [TopicPartition(p.topic, p.partition, since_ms) for p in places]
-    return list(consumer.offsets_for_times(asked, timeout=max(deadline.left_s, 0.1)))
+def _sound(message: Message) -> Message:
+    """The message, unless it is an error in disguise."""
+    error = message.error()
+    if error is not None:
+        raise KafkaException(error)
+    return message
+
+
+def _begins(
+    consumer: Consumer, topic: str, partitions: Iterable[int], since_ms: int | None,
+    deadline: Deadline,
+) -> list[TopicPartition]:  # fmt: skip
+    """Where reading begins in each partition that holds anything.
+
+    Absolute offsets: with the symbolic ones the client pauses half a second before each first
+    fetch.
+    """
+    places = [TopicPartition(topic, number) for number in partitions]
+    filled = []
+    for place in places:
+        first, end = _bounds(consumer, place, deadline)
+        if first < end:
+            filled.append(TopicPartition(topic, place.partition, first))
+    if since_ms is None or not filled:
+        return filled
+    asked = [TopicPartition(topic, place.partition, since_ms) for place in filled]
+    found = consumer.offsets_for_times(asked, timeout=max(deadline.left_s, 0.1))
+    return [place for place in found if place.offset >= 0]  # negative: nothing so young
+
+
+def _bounds(consumer: Consumer, place: TopicPartition, deadline: Deadline) -> tuple[int, int]:
+    """First offset and end of a partition."""
+    low, high = consumer.get_watermark_offsets(place, timeout=max(deadline.left_s, 0.1))
+    return int(low), int(high)
 
 
 def _incoming(message: Message) -> Incoming:

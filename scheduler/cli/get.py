@@ -1,6 +1,5 @@
 """``duewheel get jobs | runs`` and ``duewheel describe job``: what the topics say."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -17,6 +16,7 @@ from scheduler.cli.views import (
     schedule_text,
     target_text,
 )
+from scheduler.contract.history import RunStatus
 from scheduler.core.instant import format_instant
 from scheduler.errors import RequestError
 
@@ -26,20 +26,6 @@ describe_app = typer.Typer(help="Show one job with all that is known of it.", no
 _HOUR_MS = 3_600_000
 _RECENT_RUNS = 5
 _UPCOMING = 3
-
-
-class RunStatus(StrEnum):
-    """Status of a run in ``run-history``."""
-
-    DISPATCHED = "dispatched"
-    QUEUED = "queued"
-    RUNNING = "running"
-    RETRYING = "retrying"
-    SUCCEEDED = "succeeded"
-    DEAD = "dead"
-    CANCELLED = "cancelled"
-    SKIPPED = "skipped"
-    MISSED = "missed"
 
 
 @get_app.command("jobs")

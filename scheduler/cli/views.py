@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from scheduler.contract.history import RunStatus
 from scheduler.core.guard import Why, guard_of
 from scheduler.core.records import Incoming
 
 Plain = dict[str, Any]
 """A decoded JSON object."""
 
-FINAL_RUN_STATUSES = frozenset(
-    {"succeeded", "dead", "cancelled", "skipped", "missed", "dispatched"}
-)
+FINAL_RUN_STATUSES = frozenset(str(status) for status in RunStatus if status.final)
 """No further record follows one of these, unless the run is replayed or filled in again."""
 
 
