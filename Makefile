@@ -30,6 +30,12 @@ check: $(READY) ## lint, format, types, layers, generated documents
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m scheduler.contract.schema --check
+	$(BIN)/python -m duewheel.settings_doc --check
+
+docs: $(READY) ## write the generated documents: docs/schema, docs/configuration.md
+	$(BIN)/python -m scheduler.contract.schema
+	$(BIN)/python -m duewheel.settings_doc
 
 ci: check test ## what CI runs
 
