@@ -1,16 +1,10 @@
-"""Client settings of the benches; those of the scheduler wherever it has them."""
+"""The scheduler's own client settings, for a bare client of a bench."""
+
+from typing import Any
+
+from scheduler.kafka.transaction import ProducerConfig, _options
 
 
-def producer_settings(bootstrap: str, transactional_id: str) -> dict[str, object]:
-    """Settings of a transactional producer."""
-    return {
-        "bootstrap.servers": bootstrap,
-        "transactional.id": transactional_id,
-        "transaction.timeout.ms": 10_000,
-        "retry.backoff.ms": 2,
-        "retry.backoff.max.ms": 20,
-        "linger.ms": 5,
-        "compression.type": "lz4",
-        "batch.num.messages": 10_000,
-        "queue.buffering.max.messages": 100_000,
-    }
+def producer_settings(bootstrap: str, transactional_id: str) -> dict[str, Any]:
+    """What the scheduler's transactional producer is made with."""
+    return _options(ProducerConfig(bootstrap, transactional_id))
