@@ -11,8 +11,9 @@ from pydantic import (
     model_validator,
 )
 
+from scheduler.contract.faults import faults_of, join_faults
 from scheduler.contract.limits import LIMITS, Limits
-from scheduler.contract.message import Instant, StrictMessage, faults_of, join_faults, lower
+from scheduler.contract.message import Instant, StrictMessage, lower
 from scheduler.contract.run import CommandId
 from scheduler.contract.strict_json import read_object
 from scheduler.errors import RequestError
@@ -74,6 +75,7 @@ def _command_in_any_case(value: object) -> object:
     return value
 
 
+_KINDS = (TriggerCommand, BackfillCommand, CancelRunsCommand)
 _JOB_COMMAND: TypeAdapter[JobCommand] = TypeAdapter(
     Annotated[
         Annotated[JobCommand, Field(discriminator="command")],
@@ -96,4 +98,4 @@ def decode_command(value: bytes, limits: Limits = LIMITS) -> JobCommand:
     try:
         return _JOB_COMMAND.validate_json(value)
     except ValidationError as error:
-        raise RequestError(join_faults(faults_of(error, TriggerCommand))) from None
+        raise RequestError(join_faults(faults_of(error, _KINDS))) from None

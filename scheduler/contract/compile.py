@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
+from scheduler.contract.faults import Fault
 from scheduler.contract.fields import check_defined_instant, check_job_id
 from scheduler.contract.job import (
     LABELS_MAX,
@@ -29,7 +30,7 @@ from scheduler.contract.job import (
     refusal,
 )
 from scheduler.contract.limits import ERROR_BYTES_MAX, LIMITS, Limits
-from scheduler.contract.message import Fault, read_instant
+from scheduler.contract.message import read_instant
 from scheduler.contract.strict_json import read_object
 from scheduler.contract.target import ExternalTarget, Target
 from scheduler.core.cron import CronError, CronText, normalise
@@ -110,7 +111,7 @@ def compile_job(job_id: str, value: bytes, offset: int, limits: Limits = LIMITS)
     cohort, warnings = _timing(template, job_id)
     body = _body(job_id, offset, parts)
     definition = template.definition
-    _check_envelope(len(body), definition, limits)
+    _check_envelope(body, definition, limits)
     return CompiledJob(job_id, cohort, parts.run_at_ms, definition.start_at, definition.end_at,
                        definition.paused, body, warnings)  # fmt: skip
 
@@ -246,14 +247,17 @@ def _unsupported_target(target: object) -> list[Fault]:
     return []
 
 
-def _check_envelope(body_bytes: int, definition: JobDefinition, limits: Limits) -> None:
-    """The largest later record of this job must fit the topic: a dead letter."""
+def _check_envelope(body: bytes, definition: JobDefinition, limits: Limits) -> None:
+    """The largest later record of this job must fit its topic: a dead letter."""
+    # A writer that escapes everything but ASCII makes six bytes of two.
+    body_bytes = len(body) if body.isascii() else 3 * len(body)
     largest = body_bytes + _ENVELOPE_BYTES + definition.max_attempts * _ATTEMPT_BYTES
     if largest > limits.record_bytes_max:
-        raise DefinitionError("payload", (
+        raise DefinitionError(
+            "payload",
             f"its dead letter could take {largest} bytes, above the limit of "
-            f"{limits.record_bytes_max}; make the payload smaller or max_attempts lower"
-        ))  # fmt: skip
+            f"{limits.record_bytes_max}; make the payload smaller or max_attempts lower",
+        )
 
 
 # ---- when ----------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ from pydantic import (
 )
 
 from scheduler.contract.duration import format_duration, parse_duration
+from scheduler.contract.faults import cut, hint
 from scheduler.contract.limits import JOB_ID_CHARS_MAX
-from scheduler.contract.message import Instant, nearest
+from scheduler.contract.message import Instant
 from scheduler.core.cron import CronError, normalise
 from scheduler.core.instant import MAX_MS
 
@@ -57,9 +58,9 @@ def _zones() -> frozenset[str]:
 def _known_zone(name: str) -> str:
     if name in _zones():
         return name
-    guess = nearest(name, sorted(_zones()))
-    hint = f"; did you mean {guess}?" if guess else ""
-    raise ValueError(f"{name[:60]!r} is not a time zone of the IANA database{hint}")
+    raise ValueError(
+        f"{cut(name)} is not a time zone of the IANA database{hint(name, sorted(_zones()))}"
+    )
 
 
 def _known_cron(expression: str) -> str:

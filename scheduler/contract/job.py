@@ -6,6 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, StringConstraints, ValidationError, model_validator
 
+from scheduler.contract.faults import Fault, faults_of, join_faults
 from scheduler.contract.fields import (
     CronExpression,
     DefinedInstant,
@@ -16,7 +17,7 @@ from scheduler.contract.fields import (
     ZoneName,
 )
 from scheduler.contract.limits import LIMITS, Limits
-from scheduler.contract.message import AnyCase, Fault, StrictMessage, faults_of, join_faults
+from scheduler.contract.message import AnyCase, StrictMessage
 from scheduler.contract.strict_json import read_object
 from scheduler.contract.target import NoTarget, Target
 from scheduler.core.definition import MisfirePolicy
@@ -120,7 +121,7 @@ class JobDefinition(StrictMessage):
         except RequestError as error:
             raise DefinitionError("", str(error)) from None
         except ValidationError as error:
-            raise refusal(faults_of(error, cls)) from None
+            raise refusal(faults_of(error, [cls])) from None
 
     @model_validator(mode="after")
     def _one_schedule(self) -> Self:

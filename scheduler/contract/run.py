@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
+from scheduler.contract.faults import faults_of, join_faults
 from scheduler.contract.fields import JobId
 from scheduler.contract.job import Concurrency
-from scheduler.contract.message import AnyCase, Instant, Message, faults_of, join_faults
+from scheduler.contract.message import AnyCase, Instant, Message
 from scheduler.contract.target import NoTarget, Target
 from scheduler.core.instant import format_instant
 from scheduler.errors import RequestError
@@ -110,6 +111,7 @@ class DelayedRun(RunCommand):
 
 RunTopicMessage = RunCommand | CancelCommand | JobDeletedCommand
 
+_KINDS = (RunCommand, CancelCommand, JobDeletedCommand)
 _RUN_TOPIC: TypeAdapter[RunTopicMessage] = TypeAdapter(
     Annotated[RunTopicMessage, Field(discriminator="kind")]
 )
@@ -127,4 +129,4 @@ def decode_run_topic(value: bytes) -> RunTopicMessage | None:
         details: list[Any] = error.errors(include_url=False)
         if details[0]["type"] == "union_tag_invalid" and details[0]["loc"] == ():
             return None
-        raise RequestError(join_faults(faults_of(error, RunCommand))) from None
+        raise RequestError(join_faults(faults_of(error, _KINDS))) from None

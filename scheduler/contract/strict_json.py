@@ -34,7 +34,8 @@ def read_json(value: bytes, limits: Limits = LIMITS) -> Any:
         raise RequestError(f"not UTF-8: byte {error.start} is 0x{value[error.start]:02x}") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
-        raise RequestError(f"not JSON: {error.msg.lower()} at {where}") from None
+        what = error.msg.lower().removesuffix(" at")
+        raise RequestError(f"not JSON: {what} at {where}") from None
     except RecursionError:
         raise RequestError(_too_deep(limits.depth_max)) from None
     except ValueError:  # Python refuses to read integers of more than 4,300 digits
