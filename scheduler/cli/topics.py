@@ -8,7 +8,8 @@ import typer
 from scheduler.cli.output import OUTPUT_OPTION, OutputFormat, as_json, table
 from scheduler.contract.topics import TopicCatalog
 from scheduler.kafka import admin
-from scheduler.kafka.admin import KafkaAdmin, TopicDifference
+from scheduler.kafka.admin import KafkaAdmin
+from scheduler.kafka.topic_difference import TopicDifference
 from scheduler.settings import KafkaSettings
 
 topics_app = typer.Typer(

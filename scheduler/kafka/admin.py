@@ -1,7 +1,7 @@
 """Topics compared with topics.yaml, created and mended; and the few facts asked of a cluster.
 
-Comparing is pure (`compare`); asking and changing is `KafkaAdmin`. Nothing here deletes a topic
-or changes a partition count: both would break the guarantees for good.
+Comparing is pure and lies in `topic_difference`; asking and changing is `KafkaAdmin`. Nothing here
+deletes a topic or changes a partition count: both would break the guarantees for good.
 """
 
 import threading
@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
@@ -26,6 +25,13 @@ from confluent_kafka.admin import (
 
 from scheduler.contract.topics import TopicCatalog, TopicSpec
 from scheduler.errors import ConfigError, RetryableError
+from scheduler.kafka.topic_difference import (
+    PARTITIONS,
+    Severity,
+    TopicDifference,
+    TopicState,
+    compare,
+)
 
 REQUEST_S = 15.0
 """One request: a broker that restarts is back within it."""
@@ -39,56 +45,6 @@ PAUSE_MAX_S = 1.0
 
 REPLICATION_MAX = 3
 """Copies of each topic where the cluster has as many brokers: one may be lost at any time."""
-
-_AT_LEAST_UNLIMITED = "-1"
-
-
-class Severity(StrEnum):
-    """What a difference between a topic and topics.yaml puts at stake."""
-
-    MISSING = "missing"
-    """The topic does not exist."""
-    BREAKING = "breaking"
-    """A guarantee does not hold; services do not start."""
-    ADVISORY = "advisory"
-    """Size or speed suffers; services start."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicDifference:
-    """One way in which the cluster is not as topics.yaml says.
-
-    Attributes:
-        topic: full name.
-        severity: what is at stake.
-        setting: ``partitions``, a topic setting, or empty for a missing topic.
-        wanted, found: both as words; ``found`` is empty for a missing topic.
-        remedy: the command that mends it, or what to do where none can.
-    """
-
-    topic: str
-    severity: Severity
-    setting: str
-    wanted: str
-    found: str
-    remedy: str
-
-    def __str__(self) -> str:
-        """One line for people."""
-        if self.severity is Severity.MISSING:
-            return f"{self.topic}: missing ({self.wanted} partitions); {self.remedy}"
-        return (
-            f"{self.topic}: {self.severity}: {self.setting} is {self.found}, "
-            f"must be {self.wanted}; {self.remedy}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class TopicState:
-    """A topic as the cluster has it."""
-
-    partitions: int
-    settings: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,21 +235,6 @@ class KafkaAdmin:
         return _result(request(self._client))
 
 
-def compare(
-    catalog: Iterable[TopicSpec], states: Mapping[str, TopicState]
-) -> list[TopicDifference]:
-    """Return every difference between topics as they should be and as they are; pure."""
-    differences: list[TopicDifference] = []
-    for spec in catalog:
-        state = states.get(spec.name)
-        if state is None:
-            differences.append(_missing(spec))
-        else:
-            differences += _partition_difference(spec, state)
-            differences += _setting_differences(spec, state)
-    return differences
-
-
 def plan(catalog: TopicCatalog, admin: KafkaAdmin) -> list[TopicDifference]:
     """Return what is different in the cluster; see `compare`.
 
@@ -318,7 +259,7 @@ def apply(catalog: TopicCatalog, admin: KafkaAdmin) -> list[TopicDifference]:
         admin.await_leaders(new)
     for topic, settings in _alterations(differences).items():
         admin.alter(topic, settings)
-    beyond_mending = [each for each in differences if each.setting == "partitions"]
+    beyond_mending = [each for each in differences if each.setting == PARTITIONS]
     if beyond_mending:
         raise ConfigError("; ".join(str(each) for each in beyond_mending))
     return differences
@@ -341,60 +282,10 @@ def check(catalog: TopicCatalog, admin: KafkaAdmin) -> list[TopicDifference]:
     return differences
 
 
-def _missing(spec: TopicSpec) -> TopicDifference:
-    remedy = "run: duewheel topics apply"
-    return TopicDifference(spec.name, Severity.MISSING, "", str(spec.partitions), "", remedy)
-
-
-def _partition_difference(spec: TopicSpec, state: TopicState) -> list[TopicDifference]:
-    if state.partitions == spec.partitions:
-        return []
-    remedy = (
-        "a count cannot be changed in place: use another DUEWHEEL_TOPIC_PREFIX, or delete the "
-        "topic with everything in it and run: duewheel topics apply"
-    )
-    wanted, found = str(spec.partitions), str(state.partitions)
-    return [
-        TopicDifference(spec.name, Severity.BREAKING, "partitions", wanted, found, remedy),
-    ]
-
-
-def _setting_differences(spec: TopicSpec, state: TopicState) -> list[TopicDifference]:
-    classed = [(Severity.BREAKING, spec.required), (Severity.ADVISORY, spec.advised)]
-    return [
-        TopicDifference(spec.name, severity, setting, wanted, found, "run: duewheel topics apply")
-        for severity, settings in classed
-        for setting, wanted in settings.items()
-        if not _satisfies(setting, wanted, found := state.settings.get(setting, ""))
-    ]
-
-
-def _satisfies(setting: str, wanted: str, found: str) -> bool:
-    """Words must be equal; numbers that keep data must be at least as large."""
-    if found == wanted:
-        return True
-    keeps_data = setting.endswith(("retention.ms", "lag.ms")) or setting == "max.message.bytes"
-    if not keeps_data:
-        return _same_number(wanted, found)
-    if found == _AT_LEAST_UNLIMITED:
-        return True
-    try:
-        return int(found) >= int(wanted)
-    except ValueError:
-        return False
-
-
-def _same_number(wanted: str, found: str) -> bool:
-    try:
-        return float(wanted) == float(found)
-    except ValueError:
-        return False
-
-
 def _alterations(differences: Iterable[TopicDifference]) -> dict[str, dict[str, str]]:
     alterations: dict[str, dict[str, str]] = {}
     for each in differences:
-        if each.setting and each.setting != "partitions":
+        if each.setting and each.setting != PARTITIONS:
             alterations.setdefault(each.topic, {})[each.setting] = each.wanted
     return alterations
 

@@ -6,7 +6,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from scheduler.contract.topics import TopicCatalog, load_catalog
 from scheduler.errors import ConfigError, RetryableError
-from scheduler.kafka.admin import KafkaAdmin, Severity, apply, check, plan
+from scheduler.kafka.admin import KafkaAdmin, apply, check, plan
+from scheduler.kafka.topic_difference import Severity
 from tests.conftest import Kafka
 
 pytestmark = pytest.mark.integration

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from scheduler.contract.topics import load_catalog
-from scheduler.kafka.admin import Severity, TopicDifference, TopicState, compare
+from scheduler.kafka.topic_difference import Severity, TopicDifference, TopicState, compare
 
 JOBS = load_catalog().spec("jobs")
 
