@@ -31,7 +31,7 @@ from scheduler.kafka.watchdog import WATCHDOG, Watchdog
 _NONE = -1001
 
 
-def no_ends(partition: int) -> tuple[tuple[str, int], ...]:
+def no_ends(_partition: int) -> tuple[tuple[str, int], ...]:
     """No log ends are wanted."""
     return ()
 

@@ -1,9 +1,9 @@
 """One transactional producer and the one error routine.
 
-    begin → produce all → send offsets → commit          Committed
-       any of them: the error says *requires abort*       abort → Aborted
-                    the error says *retriable*            the SAME call again, until a deadline
-                    anything else, a timeout, a hang      a new producer with the same id → Uncertain
+    begin → produce all → send offsets → commit      Committed
+        the error says *requires abort*               abort → Aborted
+        the error says *retriable*                    the SAME call again, until a deadline
+        anything else, or the deadline has passed     a new producer, same id → Uncertain
 
 After an indefinite end (a commit that was repeated, slow, or disturbed by the connection) the
 producer's epoch is not used again, even when it succeeded: a late EndTxn still in the network
@@ -80,14 +80,19 @@ _MEMBERSHIP_OVER = frozenset(
 )
 
 
+_BEYOND_REPAIR = frozenset({KafkaError._FATAL, KafkaError._FENCED})
+
+
 def classify(error: KafkaError, phase: Phase) -> Verdict:
     """Return what an error of one call of a transaction asks for; pure.
 
     Source: research by injection on librdkafka 2.16; its INTRODUCTION.md, "Transactional
     producer API": what is neither retriable nor abortable is fatal.
     """
-    if error.fatal():
+    if error.fatal() or error.code() in _BEYOND_REPAIR:
         return Verdict.REPLACE
+    if phase is Phase.PRODUCE:
+        return Verdict.ABORT  # local: the record is too large, or an error is waiting already
     if error.txn_requires_abort():
         if phase is Phase.ABORT:
             return Verdict.REPLACE
