@@ -4,6 +4,7 @@ import hashlib
 import signal
 import sys
 import threading
+from functools import partial
 
 import structlog
 
@@ -14,7 +15,13 @@ from scheduler.core.layout import partition_range
 from scheduler.core.ports import OrderedStore
 from scheduler.core.routes import Routes
 from scheduler.core.zone import tzdata_version
-from scheduler.errors import ConfigError, DuewheelError, ExitCode, exit_code_of
+from scheduler.errors import (
+    ConfigError,
+    DuewheelError,
+    ExitCode,
+    RetryableError,
+    exit_code_of,
+)
 from scheduler.kafka.admin import KafkaAdmin, check
 from scheduler.kafka.ownership import Ownership, OwnershipConfig
 from scheduler.kafka.positions import Positions, PositionsConfig
@@ -51,7 +58,7 @@ def run_scheduler(settings: SchedulerSettings) -> int:
     try:
         _run(settings, stop)
     except ConfigError as error:
-        print(f"duewheel scheduler: {error}", file=sys.stderr)
+        sys.stderr.write(f"duewheel scheduler: {error}\n")
         return exit_code_of(error)
     except DuewheelError as error:
         log.error(events.WORKER_FAILED, error=str(error), kind=type(error).__name__)
@@ -100,26 +107,36 @@ def _flush_regularly(store: OrderedStore, every_s: int, done: threading.Event) -
 
 
 def _edges(settings: SchedulerSettings, catalog: TopicCatalog, store: OrderedStore) -> Edges:
-    options = settings.client_options()
-    group, jobs = catalog.scheduler_group(), catalog.name("jobs")
+    servers, extra = settings.bootstrap_servers, settings.kafka_options
+    group, jobs, deadline_s = catalog.scheduler_group(), catalog.name("jobs"), _deadline(settings)
+    producer = TransactionalProducer(ProducerConfig(
+        servers, catalog.scheduler_transactional_id(settings.instance()),
+        transaction_timeout_ms=settings.transaction_timeout_ms,
+        call_deadline_s=deadline_s, extra=extra))  # fmt: skip
+    if not producer.connect():
+        raise RetryableError("no producer could be started; are the brokers reachable?")
     return Edges(
         ownership=Ownership(OwnershipConfig(
-            options=options, group=group, topic=jobs,
+            servers, group, jobs, instance_id=settings.group_instance_id,
             session_timeout_ms=settings.session_timeout_ms,
             heartbeat_ms=settings.heartbeat_interval_ms,
-            group_instance_id=settings.group_instance_id)),
-        reader=LogReader(ReaderConfig(options=options)),
-        producer=TransactionalProducer(ProducerConfig(
-            options=options,
-            transactional_id=catalog.scheduler_transactional_id(settings.instance()),
-            transaction_timeout_ms=settings.transaction_timeout_ms)),
+            call_deadline_s=deadline_s, extra=extra)),
+        reader=LogReader(ReaderConfig(servers, group, call_deadline_s=deadline_s, extra=extra)),
+        producer=producer,
         positions=Positions(PositionsConfig(
-            options=options, group=group, topic=jobs,
-            end_topics={catalog.name("cursors"): catalog.partitions("cursors"),
-                        catalog.name("runs-retry"): catalog.partitions("runs-retry")})),
+            servers, group, jobs, ends=partial(_ends, _routes(catalog)), extra=extra)),
         store=store,
         clock=SystemClock(),
     )  # fmt: skip
+
+
+def _deadline(settings: SchedulerSettings) -> float:
+    return float(settings.call_deadline_seconds)
+
+
+def _ends(routes: Routes, partition: int) -> tuple[tuple[str, int], ...]:
+    """The logs that a taker of a partition must have read to their ends."""
+    return ((routes.cursors, partition % routes.cursor_partitions), (routes.retries, partition))
 
 
 def _config(settings: SchedulerSettings, routes: Routes, topic_id: bytes) -> WorkerConfig:

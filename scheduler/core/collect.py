@@ -10,7 +10,7 @@ from scheduler.core.draft import Draft
 from scheduler.core.guard import Guard, Why, guard_headers
 from scheduler.core.layout import ONE_SHOT, resume_key, wheel_key, wheel_position
 from scheduler.core.records import Outgoing
-from scheduler.core.versions import one_shot_key
+from scheduler.core.settle import one_shot_key
 
 _MOST = 200
 """Tombstones of one partition in one transaction: they must not stand in front of runs."""

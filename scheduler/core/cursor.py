@@ -78,9 +78,10 @@ def decode_cursor(text: str | None) -> Cursor | None:
         return None
     try:
         data = base64.b64decode(text, validate=True)
-        version, due, commands, retries, oldest, calendars, sequence, topic = _HEAD.unpack_from(data)
+        version, due, *positions, topic = _HEAD.unpack_from(data)
         if version != _VERSION:
             return None
+        commands, retries, oldest, calendars, sequence = positions
         rest = data[_HEAD.size :]
         tzdata = rest[1 : 1 + rest[0]].decode()
         resume = rest[1 + rest[0] :] or WHOLE

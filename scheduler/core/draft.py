@@ -24,7 +24,7 @@ from scheduler.core.layout import (
 )
 from scheduler.core.ports import Decoder, OrderedStore
 from scheduler.core.records import Dispatch, Outgoing
-from scheduler.core.reports import Fact, status_value, undispatched_value
+from scheduler.core.reports import Fact, Undispatched, status_value, undispatched_value
 from scheduler.core.routes import Routes
 from scheduler.core.staging import Staging
 
@@ -50,6 +50,22 @@ class Setting:
     forget_ms: int = 8 * 24 * 3_600_000
 
 
+@dataclass(frozen=True, slots=True)
+class Due:
+    """One instant to be dispatched.
+
+    Attributes:
+        settled_below_ms: every earlier nominal instant of the job is settled; ``None``: no promise.
+        command_id: of a manual run.
+    """
+
+    nominal_ms: int
+    effective_ms: int
+    trigger: str
+    settled_below_ms: int | None = None
+    command_id: str | None = None
+
+
 @dataclass(slots=True)
 class _Miss:
     first_ms: int
@@ -57,21 +73,33 @@ class _Miss:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a partition's decisions stand on.
+
+    Attributes:
+        facts: what ``cursors`` says of a job id of this partition.
+    """
+
+    partition: int
+    store: OrderedStore
+    decoder: Decoder
+    facts: Facts
+    setting: Setting
+
+
 class Draft:
     """Accumulates one partition's decision. See `Shard.decide` for the order of things."""
 
-    def __init__(
-        self, partition: int, store: OrderedStore, decoder: Decoder, facts: Facts,
-        setting: Setting, cursor: Cursor, now_ms: int,
-    ) -> None:  # fmt: skip
-        self.partition = partition
-        self.decoder = decoder
-        self.facts = facts
-        self.setting = setting
+    def __init__(self, context: Context, cursor: Cursor, now_ms: int) -> None:
+        self.partition = context.partition
+        self.decoder = context.decoder
+        self.facts = context.facts
+        self.setting = context.setting
         self.before: Position = cursor.position
         self.until: Position = cursor.position
         self.now_ms = now_ms
-        self.stage = Staging(store)
+        self.stage = Staging(context.store)
         self.records: list[Outgoing] = []
         self.accepted: set[bytes] = set()
         self.deleted: set[bytes] = set()
@@ -113,16 +141,14 @@ class Draft:
         """The (key, value) pairs to dispatch to a queue, to be appended to."""
         return self._messages[self.setting.routes.runs(queue)]
 
-    def send(
-        self, job_id: bytes, queue: str, body: bytes, nominal_ms: int, effective_ms: int,
-        trigger: str, settled_below_ms: int | None = None, command_id: str | None = None,
-    ) -> None:  # fmt: skip
+    def send(self, job_id: bytes, queue: str, body: bytes, due: Due) -> None:
         """Dispatch one run."""
-        scheduled_at = format_instant(nominal_ms)
-        settled = None if settled_below_ms is None else format_instant(settled_below_ms)
-        head = command_head(scheduled_at, format_instant(effective_ms), trigger, settled,
-                            command_id=command_id)  # fmt: skip
-        self.messages(queue).append((job_id, head + body + command_tail(scheduled_at, command_id)))
+        scheduled_at = format_instant(due.nominal_ms)
+        settled = None if due.settled_below_ms is None else format_instant(due.settled_below_ms)
+        head = command_head(scheduled_at, format_instant(due.effective_ms), due.trigger, settled,
+                            command_id=due.command_id)  # fmt: skip
+        tail = command_tail(scheduled_at, due.command_id)
+        self.messages(queue).append((job_id, head + body + tail))
         self.runs += 1
 
     def to_runs(self, job_id: bytes, queue: str, value: bytes) -> None:
@@ -170,9 +196,8 @@ class Draft:
         partition = self.partition % routes.run_partitions
         out = []
         for (job_id, offset, status, reason), missed in self._missed.items():
-            value = undispatched_value(spell(job_id), missed.first_ms, missed.through_ms,
-                                       missed.count, offset, status, reason,
-                                       self.now_ms)  # fmt: skip
+            span = Undispatched(missed.first_ms, missed.through_ms, missed.count, status, reason)
+            value = undispatched_value(spell(job_id), offset, span, self.now_ms)
             key = f"{spell(job_id)}@{format_instant(missed.first_ms)}".encode()
             out.append(Outgoing(routes.history, partition, key, value))
         return out

@@ -113,14 +113,17 @@ def partition_range(kind: bytes, partition: int) -> tuple[bytes, bytes]:
 
 
 def job_key(partition: int, job_id: bytes) -> bytes:
+    """Key of what is known of a job id."""
     return _P.pack(b"j", partition) + job_id
 
 
 def cohort_key(partition: int, digest: bytes) -> bytes:
+    """Key of a cohort."""
     return _P.pack(b"c", partition) + digest
 
 
 def member_key(partition: int, digest: bytes, job_id: bytes) -> bytes:
+    """Key of a member of a cohort."""
     return _P.pack(b"m", partition) + digest + job_id
 
 
@@ -135,6 +138,7 @@ def member_range(partition: int, digest: bytes, after: bytes) -> tuple[bytes, by
 
 
 def wheel_key(partition: int, due_ms: int, key: bytes) -> bytes:
+    """Key of a wheel entry."""
     return _WHEEL.pack(b"w", partition, due_ms) + key
 
 
@@ -156,6 +160,7 @@ def delayed_key(partition: int, due_ms: int, offset: int) -> bytes:
 
 
 def offset_key(partition: int, offset: int) -> bytes:
+    """Key of a delayed run by its offset."""
     return _P.pack(b"o", partition) + offset.to_bytes(8, "big")
 
 
@@ -165,10 +170,12 @@ def offset_of(key: bytes) -> int:
 
 
 def waiting_key(partition: int, job_id: bytes, offset: int) -> bytes:
+    """Key of a delayed run by its job."""
     return _P.pack(b"r", partition) + job_id + b"\x00" + offset.to_bytes(8, "big")
 
 
 def waiting_range(partition: int, job_id: bytes) -> tuple[bytes, bytes]:
+    """Bounds of the delayed runs of a job."""
     prefix = _P.pack(b"r", partition) + job_id
     return prefix + b"\x00", prefix + b"\x01"
 
@@ -179,10 +186,12 @@ def waiting_id(key: bytes) -> tuple[bytes, int]:
 
 
 def command_key(partition: int, command_id: str) -> bytes:
+    """Key of a command that was done."""
     return _P.pack(b"k", partition) + command_id.encode()
 
 
 def meta_key(partition: int) -> bytes:
+    """Key of a partition's positions."""
     return _P.pack(b"p", partition)
 
 
@@ -190,18 +199,22 @@ def meta_key(partition: int) -> bytes:
 
 
 def encode_instant(nominal_ms: int) -> bytes:
+    """Value of a cohort's wheel entry: its nominal instant, epoch ms."""
     return _INSTANT.pack(nominal_ms)
 
 
 def decode_instant(value: bytes) -> int:
+    """Inverse of `encode_instant`."""
     return int(_INSTANT.unpack(value)[0])
 
 
 def encode_member(valid_from_ms: int, valid_to_ms: int, offset: int, body: bytes) -> bytes:
+    """Value of a member; `unpack_member` reads its head."""
     return _MEMBER.pack(valid_from_ms, valid_to_ms, offset) + body
 
 
 def encode_one_shot(nominal_ms: int, offset: int, cohort: bytes, body: bytes) -> bytes:
+    """Value of a one-shot's wheel entry."""
     return _ONE_SHOT.pack(nominal_ms, offset, cohort) + body
 
 
@@ -229,6 +242,7 @@ class Waiting:
 
 
 def encode_waiting(waiting: Waiting) -> bytes:
+    """Value of a delayed run's wheel entry."""
     queue = waiting.queue.encode()
     head = _DELAYED.pack(waiting.nominal_ms, waiting.definition_offset,
                          waiting.ours, len(queue))  # fmt: skip
@@ -236,6 +250,7 @@ def encode_waiting(waiting: Waiting) -> bytes:
 
 
 def decode_waiting(value: bytes) -> Waiting:
+    """Inverse of `encode_waiting`."""
     nominal, offset, ours, queue_bytes = _DELAYED.unpack_from(value)
     at = _DELAYED.size + 1
     end = at + value[_DELAYED.size]
@@ -245,6 +260,7 @@ def decode_waiting(value: bytes) -> Waiting:
 
 
 def encode_waiting_index(due_ms: int, waiting: Waiting) -> bytes:
+    """Value under a waiting key."""
     return _WAITING.pack(due_ms, waiting.nominal_ms, waiting.definition_offset, waiting.ours)
 
 
@@ -255,6 +271,7 @@ def decode_waiting_index(value: bytes) -> tuple[int, int, int, bool]:
 
 
 def encode_entry(entry: JobEntry) -> bytes:
+    """Value of what is known of a job id."""
     head = _ENTRY.pack(entry.last_offset, entry.last_ms, entry.begin_ms, entry.deletion_offset,
                        _GONE_CODES.index(entry.gone), entry.version is not None)  # fmt: skip
     version = entry.version
@@ -299,6 +316,7 @@ class PartitionMeta:
 
 
 def encode_meta(meta: PartitionMeta) -> bytes:
+    """Value of a partition's positions."""
     head = struct.pack(">qq", meta.position, meta.caught_up_ms)
     return head + encode_cursor(meta.cursor).encode()
 
@@ -310,4 +328,3 @@ def decode_meta(value: bytes | None) -> PartitionMeta | None:
     position, caught_up = struct.unpack_from(">qq", value)
     cursor = decode_cursor(value[16:].decode("ascii", "replace"))
     return None if cursor is None else PartitionMeta(position, cursor, caught_up)
-

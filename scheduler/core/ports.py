@@ -63,7 +63,8 @@ class OrderedStore(Protocol):
 
 class Decoder(Protocol):
     """Validates what comes in and turns it into core values. Every refusal is a value of
-    `RequestError`, never anything else, whatever the bytes."""
+    `RequestError`, never anything else, whatever the bytes.
+    """
 
     def job_id(self, key: bytes | None) -> str:
         """The job id a key spells. Raises `DefinitionError`."""

@@ -27,6 +27,7 @@ class Fact:
 
 
 def encode_fact(fact: Fact) -> bytes:
+    """A value of ``cursors`` under ``<partition>/<job_id>``."""
     return _json({"definition_offset": fact.definition_offset, "begin_ms": fact.begin_ms,
                   "deletion_offset": fact.deletion_offset})  # fmt: skip
 
@@ -41,7 +42,7 @@ def decode_fact(value: bytes) -> Fact | None:
         return None
 
 
-def status_value(
+def status_value(  # noqa: PLR0913  every field of the contract, all but three by name
     job_id: str,
     state: str,
     observed_ms: int,
@@ -70,22 +71,32 @@ def status_value(
     })  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Undispatched:
+    """Consecutive instants that were not dispatched, for one reason."""
+
+    first_ms: int
+    through_ms: int
+    count: int
+    status: str
+    reason: str
+
+
 def undispatched_value(
-    job_id: str, first_ms: int, through_ms: int, count: int, definition_offset: int,
-    status: str, reason: str, observed_ms: int,
-) -> bytes:  # fmt: skip
-    """A value of ``run-history`` for consecutive instants that were not dispatched."""
-    scheduled_at = format_instant(first_ms)
+    job_id: str, definition_offset: int, span: Undispatched, observed_ms: int
+) -> bytes:
+    """A value of ``run-history`` for instants that were not dispatched."""
+    scheduled_at = format_instant(span.first_ms)
     return _json({
         "kind": "run",
         "job_id": job_id,
         "scheduled_at": scheduled_at,
         "run_id": f"{job_id}@{scheduled_at}",
         "definition_offset": definition_offset,
-        "status": status,
-        "reason": reason,
-        "through": format_instant(through_ms),
-        "count": count,
+        "status": span.status,
+        "reason": span.reason,
+        "through": format_instant(span.through_ms),
+        "count": span.count,
         "attempt": 0,
         "attempts": [],
         "finished_at": format_instant(observed_ms),
@@ -107,10 +118,12 @@ def decode_backup(value: bytes) -> tuple[int, str] | None:
 
 
 def cancel_value(job_id: str, run_id: str | None) -> bytes:
+    """A value of ``runs``: cancel one run, or the job's open runs."""
     return _json({"kind": "cancel", "job_id": job_id, "run_id": run_id})
 
 
 def job_deleted_value(job_id: str) -> bytes:
+    """A value of ``runs``: the job is gone."""
     return _json({"kind": "job-deleted", "job_id": job_id})
 
 

@@ -14,30 +14,37 @@ class Routes:
 
     @property
     def jobs(self) -> str:
+        """Topic of definitions."""
         return f"{self.prefix}jobs"
 
     @property
     def commands(self) -> str:
+        """Topic of commands to jobs."""
         return f"{self.prefix}job-commands"
 
     @property
     def retries(self) -> str:
+        """Topic of delayed runs."""
         return f"{self.prefix}runs-retry"
 
     @property
     def status(self) -> str:
+        """Topic of what became of definitions."""
         return f"{self.prefix}job-status"
 
     @property
     def history(self) -> str:
+        """Topic of what became of runs."""
         return f"{self.prefix}run-history"
 
     @property
     def cursors(self) -> str:
+        """Topic of cursors' backups and facts."""
         return f"{self.prefix}cursors"
 
     @property
     def calendars(self) -> str:
+        """Topic of calendars."""
         return f"{self.prefix}calendars"
 
     def runs(self, queue: str) -> str:

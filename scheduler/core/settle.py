@@ -4,15 +4,23 @@ The wheel decides whole cohorts; this module decides single versions with the sa
 lateness (core/misfire.py). It is the rare path and may look at every instant.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from scheduler.core.command import run_command
-from scheduler.core.cursor import Position
-from scheduler.core.definition import Cohort, OnceSpec
-from scheduler.core.draft import Draft
+from scheduler.core.cursor import WHOLE, Position
+from scheduler.core.definition import FOREVER_MS, Cohort, OnceSpec
+from scheduler.core.draft import Draft, Due
 from scheduler.core.instant import format_instant
 from scheduler.core.intake import DelayedRun
-from scheduler.core.layout import ONE_SHOT, Version
+from scheduler.core.layout import (
+    MEMBER_HEAD,
+    ONE_SHOT,
+    Version,
+    decode_one_shot,
+    member_key,
+    wheel_key,
+)
 from scheduler.core.misfire import Outcome, outcome
 from scheduler.core.schedule import schedule_of
 from scheduler.errors import invariant
@@ -25,17 +33,40 @@ class Cut(StrEnum):
     DELETION = "deletion"
 
 
-def instants(
-    draft: Draft, key: bytes, version: Version, after: Position | None, upto: Position,
-    bound_ms: int, limit: int = 1 << 30,
-) -> list[int]:  # fmt: skip
-    """Nominal instants of a version whose wheel position lies in (after, upto].
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Which instants of a version: wheel positions in (after, upto], nominal up to a bound.
 
-    Args:
+    Attributes:
         after: ``None`` for no lower end (the version's own beginning still holds).
         bound_ms: greatest nominal instant.
-        limit: at most so many, the earliest.
     """
+
+    after: Position | None
+    upto: Position = (FOREVER_MS, WHOLE)
+    bound_ms: int = FOREVER_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """Under which circumstances instants are settled.
+
+    Attributes:
+        cut: an edit or a deletion is being accepted; ``None`` for a version that stays.
+        bound_ms: with ``cut``: the last nominal instant that is the version's.
+        settled_below_ms: a cap for the promise made with each run; ``None`` makes none.
+    """
+
+    cut: Cut | None = None
+    bound_ms: int | None = None
+    settled_below_ms: int | None = None
+
+
+def instants(
+    draft: Draft, key: bytes, version: Version, span: Span, limit: int = 1 << 30
+) -> list[int]:
+    """Nominal instants of a version within a span, the earliest ``limit`` of them."""
+    after, upto, bound_ms = span.after, span.upto, span.bound_ms
     if version.paused:
         return []
     if version.run_at_ms is not None:
@@ -59,39 +90,34 @@ def effective_ms(draft: Draft, version: Version, nominal_ms: int) -> int:
     return effective if version.run_at_ms is None else max(effective, version.appended_ms)
 
 
-def settle(
-    draft: Draft, key: bytes, version: Version, body: bytes, nominals: list[int],
-    cut: Cut | None = None, bound_ms: int | None = None, settled_below_ms: int | None = None,
-) -> None:  # fmt: skip
-    """Decide instants of one version under its own policies.
-
-    Args:
-        cut: an edit or a deletion is being accepted; ``None`` for a version that stays.
-        bound_ms: with ``cut``: the last nominal instant that is the version's.
-        settled_below_ms: a cap for the promise made with each run; ``None`` makes none.
-    """
-    cohort = _cohort_of(draft, version)
+def settle(draft: Draft, key: bytes, version: Version, nominals: list[int], ruling: Ruling) -> None:
+    """Decide instants of one version under its own policies."""
+    if not nominals:
+        return
+    cohort, cut = _cohort_of(draft, version), ruling.cut
+    body = body_of(draft, key, version)
+    below = ruling.settled_below_ms
     for nominal in nominals:
         effective = effective_ms(draft, version, nominal)
         late = draft.now_ms - effective
         if late < 0 and cut is Cut.EDIT:
-            _delay(draft, key, version, cohort, body, nominal, effective)
+            _delay(draft, key, version, (cohort.queue, body), (nominal, effective))
         elif late < 0 or (cut is Cut.DELETION and late > cohort.grace_ms):
             draft.miss(key, version.offset, nominal, "deleted")
         else:
-            last = _is_last(draft, version, cohort, nominal, bound_ms)
-            result = outcome(cohort, late, last)
+            last = _is_last(draft, version, nominal, ruling.bound_ms)
+            result = outcome(cohort, late, last=last)
             if result.sends:
-                settled = None if settled_below_ms is None else min(nominal, settled_below_ms)
-                draft.send(key, cohort.queue, body, nominal, effective, result.value, settled)
+                settled = None if below is None else min(nominal, below)
+                due = Due(nominal, effective, result.value, settled)
+                draft.send(key, cohort.queue, body, due)
             else:
                 draft.miss(key, version.offset, nominal, result.value)
 
 
-def _is_last(
-    draft: Draft, version: Version, cohort: Cohort, nominal: int, bound_ms: int | None
-) -> bool:
+def _is_last(draft: Draft, version: Version, nominal: int, bound_ms: int | None) -> bool:
     """Whether no later instant of this version is a misfire by now as well."""
+    cohort = _cohort_of(draft, version)
     if isinstance(cohort.schedule, OnceSpec):
         return True
     upto = min(draft.now_ms - cohort.grace_ms - 1 - cohort.jitter_ms, version.valid_to_ms)
@@ -101,14 +127,34 @@ def _is_last(
 
 
 def _delay(
-    draft: Draft, key: bytes, version: Version, cohort: Cohort, body: bytes, nominal: int,
-    effective: int,
-) -> None:  # fmt: skip
+    draft: Draft, key: bytes, version: Version, run: tuple[str, bytes], when: tuple[int, int]
+) -> None:
     """An instant of a replaced version waits for its jitter in ``runs-retry``."""
+    (queue, body), (nominal, effective) = run, when
     command = run_command(body, nominal, effective, Outcome.SCHEDULE.value, None)
     waits = f',"not_before":"{format_instant(effective)}","last_error":null,"attempts":[]}}'
-    run = DelayedRun(key, nominal, effective, version.offset, True, cohort.queue, command)
-    draft.delay(run, command[:-1] + waits.encode())
+    delayed = DelayedRun(key, nominal, effective, version.offset, ours=True, queue=queue,
+                         command=command)  # fmt: skip
+    draft.delay(delayed, command[:-1] + waits.encode())
+
+
+def one_shot_key(draft: Draft, key: bytes, version: Version) -> bytes:
+    """Wheel key of a one-shot."""
+    invariant(version.run_at_ms is not None, "a recurring job has no wheel entry of its own")
+    assert version.run_at_ms is not None
+    due = effective_ms(draft, version, version.run_at_ms)
+    return wheel_key(draft.partition, due, ONE_SHOT + key)
+
+
+def body_of(draft: Draft, key: bytes, version: Version) -> bytes:
+    """The run command body of a version on the wheel."""
+    if version.run_at_ms is not None:
+        value = draft.stage.get(one_shot_key(draft, key, version))
+        invariant(value is not None, f"one-shot {key!r} is not on the wheel")
+        return decode_one_shot(value or b"")[3]
+    value = draft.stage.get(member_key(draft.partition, version.cohort, key))
+    invariant(value is not None, f"{key!r} is no member of its cohort")
+    return (value or b"")[MEMBER_HEAD:]
 
 
 def _cohort_of(draft: Draft, version: Version) -> Cohort:
@@ -116,4 +162,3 @@ def _cohort_of(draft: Draft, version: Version) -> Cohort:
     invariant(cohort is not None, f"cohort {version.cohort.hex()} is gone")
     assert cohort is not None
     return cohort
-

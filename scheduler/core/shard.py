@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 
 from scheduler.core.collect import collect
 from scheduler.core.cursor import WHOLE, Cursor, Position, encode_cursor
-from scheduler.core.draft import Draft, Facts, Setting
+from scheduler.core.draft import Context, Draft
 from scheduler.core.layout import (
     DELAYED,
     PartitionMeta,
@@ -40,12 +40,12 @@ from scheduler.core.layout import (
     waiting_range,
     wheel_position,
 )
-from scheduler.core.ports import Decoder, OrderedStore, Write
+from scheduler.core.ports import Write
 from scheduler.core.records import Dispatch, Incoming, Outgoing
 from scheduler.core.reports import backup_value
-from scheduler.core.settle import instants, settle
+from scheduler.core.settle import Ruling, Span, instants, settle
 from scheduler.core.takeup import accept_command, accept_delayed
-from scheduler.core.versions import accept, body_of, write_facts
+from scheduler.core.versions import accept, write_facts
 from scheduler.core.wheel import Walk, dispatch_delayed, walk
 from scheduler.errors import invariant
 
@@ -97,21 +97,21 @@ class Decision:
 class Shard:
     """One live partition. Not thread-safe; owned by the worker's core thread."""
 
-    def __init__(
-        self, partition: int, store: OrderedStore, decoder: Decoder, facts: Facts,
-        setting: Setting, position: int, cursor: Cursor, retry_end: int,
-    ) -> None:  # fmt: skip
-        """
+    def __init__(self, context: Context, position: int, cursor: Cursor, retry_end: int) -> None:
+        """Take over at what is accepted.
+
         Args:
+            context: what the partition's decisions stand on; its store is up to the positions.
             position: accepted position in ``jobs[p]``.
+            cursor: accepted cursor.
             retry_end: end of ``runs-retry[p]`` (read uncommitted) seen at the take-over; until
                 it is accepted, ``settled_below`` is not promised.
         """
-        self.partition = partition
+        self.partition = context.partition
         self.position = position
         self.cursor = cursor
         self.inbox = Inbox()
-        self._store, self._decoder, self._facts, self._setting = store, decoder, facts, setting
+        self._context, self._store, self._setting = context, context.store, context.setting
         self._retry_end = retry_end
         self._held: dict[bytes, list[int]] = {}
         self._next_due: int | None = None
@@ -144,15 +144,14 @@ class Shard:
             drained: everything readable in the four logs is in the inbox.
             most_records: records of each log to accept at most.
         """
-        draft = Draft(self.partition, self._store, self._decoder, self._facts, self._setting,
-                      self.cursor, now_ms)  # fmt: skip
+        draft = Draft(self._context, self.cursor, now_ms)
         jobs = _first(self.inbox.jobs, most_records)
         commands = _first(self.inbox.commands, most_records)
         retries = _first(self.inbox.retries, most_records)
         all_taken = drained and len(jobs) == len(self.inbox.jobs)
         touched = {record.key for record in jobs if record.key is not None}
         promise = self.cursor.retries >= self._retry_end
-        target = self._target(now_ms, hand_ms, all_taken)
+        target = self._target(now_ms, hand_ms, all_taken=all_taken)
         draft.until = walk(draft, Walk(target, budget, touched, self._oldest_held(), promise))
         for record in jobs:
             accept(draft, record)
@@ -161,18 +160,18 @@ class Shard:
         for record in commands:
             accept_command(draft, record)
         for key in sorted(touched):
-            self._settle_touched(draft, key, promise)
+            self._settle_touched(draft, key, promise=promise)
         write_facts(draft)
         collected = collect(draft, self._collected, touched)
         return self._conclude(draft, (jobs, commands, retries), collected)
 
-    def _target(self, now_ms: int, hand_ms: int, all_taken: bool) -> Position:
+    def _target(self, now_ms: int, hand_ms: int, *, all_taken: bool) -> Position:
         behind = now_ms - self.cursor.due_ms > self._setting.catch_up_ms
         if behind and not all_taken:
             return self.cursor.position
         return max(self.cursor.position, (hand_ms, WHOLE))
 
-    def _settle_touched(self, draft: Draft, key: bytes, promise: bool) -> None:
+    def _settle_touched(self, draft: Draft, key: bytes, *, promise: bool) -> None:
         """What the walk left out: keys with records in this transaction."""
         lower, upper = waiting_range(self.partition, key)
         for index, value in draft.stage.scan(lower, upper, 1 << 30):
@@ -187,11 +186,10 @@ class Shard:
         if version is None:
             return
         after = None if key in draft.fresh else draft.before
-        nominals = instants(draft, key, version, after, draft.until, 1 << 62)
+        nominals = instants(draft, key, version, Span(after, draft.until))
         cap = min([n for job, n, change in draft.held if job == key and change > 0]
                   + self._held.get(key, []), default=1 << 62)  # fmt: skip
-        settle(draft, key, version, body_of(draft, key, version), nominals,
-               settled_below_ms=cap if promise else None)  # fmt: skip
+        settle(draft, key, version, nominals, Ruling(settled_below_ms=cap if promise else None))
 
     def _conclude(
         self, draft: Draft, inputs: tuple[list[Incoming], ...], collected: Position

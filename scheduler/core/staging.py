@@ -17,9 +17,11 @@ class Staging:
         return self._store.get(key)
 
     def put(self, key: bytes, value: bytes) -> None:
+        """Stage a value."""
         self._writes[key] = value
 
     def delete(self, key: bytes) -> None:
+        """Stage a deletion."""
         self._writes[key] = None
 
     def scan(self, lower: bytes, upper: bytes, limit: int) -> list[tuple[bytes, bytes]]:

@@ -8,7 +8,7 @@ import json
 
 from scheduler.core.cursor import Position
 from scheduler.core.definition import CompiledJob
-from scheduler.core.draft import Draft
+from scheduler.core.draft import Draft, Due
 from scheduler.core.intake import Cancel, Command, DelayedRun, Trigger
 from scheduler.core.layout import DELAYED, Waiting, command_key, encode_instant
 from scheduler.core.records import Incoming
@@ -109,8 +109,8 @@ def _do(draft: Draft, key: bytes, job_id: str, command: Command, appended_ms: in
     match command:
         case Trigger():
             body = job.body if command.payload is None else _with_payload(job, command.payload)
-            draft.send(key, job.cohort.queue, body, appended_ms, appended_ms, "manual",
-                       command_id=command.command_id)  # fmt: skip
+            due = Due(appended_ms, appended_ms, "manual", command_id=command.command_id)
+            draft.send(key, job.cohort.queue, body, due)
             draft.status(key, "paused" if version.paused else "active",
                          definition_offset=version.offset, effective_from_ms=version.begin_ms,
                          command_id=command.command_id)  # fmt: skip
@@ -132,9 +132,7 @@ def _with_payload(job: CompiledJob, payload: bytes) -> bytes:
     return json.dumps(plain, separators=(",", ":")).encode()[1:-2]
 
 
-def _refuse(
-    draft: Draft, record: Incoming, error: RequestError, command: Command | None
-) -> None:
+def _refuse(draft: Draft, record: Incoming, error: RequestError, command: Command | None) -> None:
     where = f"{record.topic}[{record.partition}]@{record.offset}: "
     path = error.path if isinstance(error, DefinitionError) else None
     key = record.key or b""
@@ -147,4 +145,3 @@ def _refuse(
         path=path,
         command_id=None if command is None else command.command_id,
     )
-

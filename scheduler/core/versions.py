@@ -30,14 +30,12 @@ from scheduler.core.draft import Draft, spell
 from scheduler.core.guard import Guard, Why, guard_headers, guard_of, if_offset_of
 from scheduler.core.layout import (
     DELAYED,
-    MEMBER_HEAD,
     ONE_SHOT,
     PURGE,
     UNKNOWN,
     Gone,
     JobEntry,
     Version,
-    decode_one_shot,
     decode_waiting_index,
     encode_member,
     encode_one_shot,
@@ -48,9 +46,17 @@ from scheduler.core.layout import (
 )
 from scheduler.core.records import Incoming, Outgoing
 from scheduler.core.reports import Fact, encode_fact, job_deleted_value
-from scheduler.core.settle import Cut, effective_ms, instants, settle
+from scheduler.core.settle import (
+    Cut,
+    Ruling,
+    Span,
+    effective_ms,
+    instants,
+    one_shot_key,
+    settle,
+)
 from scheduler.core.wheel import drop_delayed, ensure_cohort, fact_key
-from scheduler.errors import DefinitionError, invariant
+from scheduler.errors import DefinitionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +199,13 @@ def _begin(draft: Draft, entry: JobEntry, source: _Source) -> int:
     return source.appended_ms
 
 
-def _settle_predecessor(
-    draft: Draft, key: bytes, entry: JobEntry, begin_ms: int, cut: Cut
-) -> None:
+def _settle_predecessor(draft: Draft, key: bytes, entry: JobEntry, begin_ms: int, cut: Cut) -> None:
     version = entry.version
     if version is None:
         return
     after = None if key in draft.fresh else draft.before
-    nominals = instants(draft, key, version, after, (FOREVER_MS, b"\xff"), begin_ms)
-    settle(draft, key, version, body_of(draft, key, version), nominals, cut, begin_ms)
+    nominals = instants(draft, key, version, Span(after, bound_ms=begin_ms))
+    settle(draft, key, version, nominals, Ruling(cut, begin_ms))
 
 
 def _void_waiting(draft: Draft, key: bytes) -> None:
@@ -262,8 +266,8 @@ def _beginning_needed(draft: Draft, key: bytes, version: Version) -> bool:
     if version.begin_ms > draft.until[0]:
         return True
     unbound = replace(version, valid_from_ms=version.appended_ms)
-    horizon = (FOREVER_MS, b"\xff")
-    return bool(instants(draft, key, unbound, draft.until, horizon, version.begin_ms, limit=1))
+    span = Span(draft.until, bound_ms=version.begin_ms)
+    return bool(instants(draft, key, unbound, span, limit=1))
 
 
 def _tell_accepted(
@@ -271,9 +275,8 @@ def _tell_accepted(
 ) -> None:
     version = entry.version
     assert version is not None
-    horizon = (FOREVER_MS, b"\xff")
     after = None if version.run_at_ms is not None else draft.until
-    pending = instants(draft, key, version, after, horizon, FOREVER_MS, limit=1)
+    pending = instants(draft, key, version, Span(after), limit=1)
     warnings = list(job.warnings)
     if source.moved:
         warnings.append("was produced to another partition than murmur2 of its key and was moved")
@@ -322,7 +325,7 @@ def _absorb_user(
     source = _Source(record.offset, record.appended_ms if guard is None else guard.appended_ms)
     if guard is not None and entry.last_ms > guard.appended_ms:
         return
-    if _condition_failed(draft, key, entry, record):
+    if _condition_failed(entry, record):
         raise DefinitionError("", "condition failed")
     begin_ms = _recalled(draft, key, source.offset, source.appended_ms)
     if record.value is None:
@@ -337,9 +340,12 @@ def _absorb_user(
     _exchange(draft, key, entry, new, job)
 
 
-def _condition_failed(draft: Draft, key: bytes, entry: JobEntry, record: Incoming) -> bool:
-    """A conditional edit was refused if another version was in force. Whether a one-shot had
-    been sent cannot be seen here any more: then a guarded copy of the kept one follows it."""
+def _condition_failed(entry: JobEntry, record: Incoming) -> bool:
+    """Whether a conditional edit was refused because another version was in force.
+
+    Whether a one-shot had been sent cannot be seen here any more: then a guarded copy of the
+    kept one follows it.
+    """
     wanted = if_offset_of(record.headers)
     return wanted is not None and (entry.version is None or entry.version.offset != wanted)
 
@@ -365,9 +371,7 @@ def _follow_guard(draft: Draft, record: Incoming, guard: Guard, begin_ms: int) -
         _exchange(draft, key, entry, new, job)
 
 
-def _follow_tombstone(
-    draft: Draft, key: bytes, entry: JobEntry, guard: Guard, last: int
-) -> None:
+def _follow_tombstone(draft: Draft, key: bytes, entry: JobEntry, guard: Guard, last: int) -> None:
     deletion = entry.deletion_offset
     if guard.why is Why.DELETED:
         deletion = max(deletion, guard.source)
@@ -444,21 +448,3 @@ def _take_off(draft: Draft, key: bytes, version: Version) -> None:
         draft.stage.delete(one_shot_key(draft, key, version))
     else:
         draft.stage.delete(member_key(draft.partition, version.cohort, key))
-
-
-def one_shot_key(draft: Draft, key: bytes, version: Version) -> bytes:
-    """Wheel key of a one-shot."""
-    invariant(version.run_at_ms is not None, "a recurring job has no wheel entry of its own")
-    assert version.run_at_ms is not None
-    due = effective_ms(draft, version, version.run_at_ms)
-    return wheel_key(draft.partition, due, ONE_SHOT + key)
-
-
-def body_of(draft: Draft, key: bytes, version: Version) -> bytes:
-    """The run command body of a version on the wheel; empty for a paused one."""
-    if version.run_at_ms is not None:
-        value = draft.stage.get(one_shot_key(draft, key, version))
-        return b"" if value is None else decode_one_shot(value)[3]
-    value = draft.stage.get(member_key(draft.partition, version.cohort, key))
-    return b"" if value is None else value[MEMBER_HEAD:]
-

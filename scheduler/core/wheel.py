@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from scheduler.core.command import command_head, command_tail
 from scheduler.core.cursor import Position
 from scheduler.core.definition import Cohort, OnceSpec
-from scheduler.core.draft import Draft, end_of
+from scheduler.core.draft import Draft, Due, end_of
 from scheduler.core.instant import format_instant
 from scheduler.core.layout import (
     DELAYED,
@@ -131,7 +131,7 @@ def _decide_entry(
     if len(key) == 16:
         half_done = draft.before[0] == due and draft.before[1][:16] == key
         after = draft.before[1][16:] if half_done else b""
-        return _fire_cohort(draft, plan, due, key, decode_instant(value), after, left)
+        return _fire_cohort(draft, plan, (due, key, decode_instant(value)), after, left)
     if (due, key) <= draft.before:
         return None
     if kind == ONE_SHOT and rest not in plan.skip:
@@ -144,8 +144,9 @@ def _decide_entry(
 
 
 def _fire_cohort(
-    draft: Draft, plan: Walk, due: int, digest: bytes, nominal: int, after: bytes, left: int
+    draft: Draft, plan: Walk, entry: tuple[int, bytes, int], after: bytes, left: int
 ) -> Position | None:
+    due, digest, nominal = entry
     cohort = draft.cohort(digest)
     invariant(cohort is not None, f"cohort {digest.hex()} of partition {draft.partition} is gone")
     assert cohort is not None
@@ -209,8 +210,8 @@ class _Fire:
             if not valid_from < self._nominal <= valid_to or job_id in self._plan.skip:
                 continue
             if self._outcome is Outcome.SUPERSEDED and self._is_last(self._cohort, valid_to):
-                body = value[MEMBER_HEAD:]
-                draft.send(job_id, self._cohort.queue, body, self._nominal, self._due, "misfire")
+                due = Due(self._nominal, self._due, Outcome.MISFIRE.value)
+                draft.send(job_id, self._cohort.queue, value[MEMBER_HEAD:], due)
             else:
                 draft.miss(job_id, offset, self._nominal, self._outcome.value)
 
@@ -233,7 +234,7 @@ def _fire_one_shot(draft: Draft, plan: Walk, due: int, job_id: bytes, value: byt
         draft.miss(job_id, offset, nominal, result.value)
         return
     settled = min(nominal, plan.held.get(job_id, nominal)) if plan.promise else None
-    draft.send(job_id, cohort.queue, body, nominal, due, result.value, settled)
+    draft.send(job_id, cohort.queue, body, Due(nominal, due, result.value, settled))
 
 
 def _fire_delayed(draft: Draft, plan: Walk, due: int, offset: int, value: bytes) -> None:
@@ -320,8 +321,11 @@ def place(
 
 
 def beyond(cohort: Cohort, position: Position, job_id: bytes | None = None) -> int:
-    """The greatest nominal instant that is decided at ``position`` (for one member, or for
-    the whole cohort: there an instant counts as decided only once all members are)."""
+    """The greatest nominal instant that is decided at ``position``.
+
+    For one member, or for the whole cohort: there an instant counts as decided only once all
+    members are.
+    """
     due, resume = position
     nominal = due - cohort.jitter_ms
     key = cohort.digest + (b"\xff" if job_id is None else job_id)
@@ -384,4 +388,3 @@ def _recurring(cohort: Cohort) -> Schedule:
     invariant(not isinstance(spec, OnceSpec), "a one-shot's cohort has no schedule")
     assert not isinstance(spec, OnceSpec)
     return schedule_of(spec)
-

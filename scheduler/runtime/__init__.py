@@ -1,0 +1,1 @@
+"""The worker: its loop, taking partitions over, the only clock."""

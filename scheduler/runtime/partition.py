@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from scheduler.core.cursor import WHOLE, Cursor
-from scheduler.core.draft import Draft, Facts, Setting
+from scheduler.core.draft import Context, Draft
 from scheduler.core.layout import (
     PartitionMeta,
     decode_meta,
@@ -24,7 +24,6 @@ from scheduler.core.layout import (
     meta_key,
     partition_range,
 )
-from scheduler.core.ports import Decoder, OrderedStore
 from scheduler.core.records import Incoming
 from scheduler.core.shard import Shard
 from scheduler.core.staging import Staging
@@ -96,14 +95,12 @@ class Feed:
 class Partition:
     """State, feeds and (while live) the shard of one partition."""
 
-    def __init__(
-        self, number: int, store: OrderedStore, decoder: Decoder, facts: Facts, setting: Setting,
-    ) -> None:  # fmt: skip
-        self.number = number
+    def __init__(self, context: Context) -> None:
+        self.number = context.partition
         self.state = State.FOLLOWING
         self.shard: Shard | None = None
         self.jobs, self.commands, self.retries = Feed(), Feed(), Feed()
-        self._store, self._decoder, self._facts, self._setting = store, decoder, facts, setting
+        self._context, self._store = context, context.store
         self._known: tuple[int, Cursor] | None = None
         self._placed: Cursor | None = None
         self._retry_end: int | None = None
@@ -250,8 +247,7 @@ class Partition:
         feeds = ((self.jobs, position, absorb), (self.commands, cursor.commands, absorb_command),
                  (self.retries, cursor.retries, absorb_delayed))  # fmt: skip
         placed = self._placed or cursor
-        draft = Draft(self.number, self._store, self._decoder, self._facts, self._setting,
-                      placed, now_ms)  # fmt: skip
+        draft = Draft(self._context, placed, now_ms)
         total = 0
         for feed, upto, take in feeds:
             records = feed.below(upto, _ABSORB_CHUNK)
@@ -287,7 +283,8 @@ class Partition:
 
     def touch(self, now_ms: int) -> None:
         """Note in the store that a follower is caught up, so that it is still trusted after a
-        crash (a live shard notes it with each decision)."""
+        crash (a live shard notes it with each decision).
+        """
         known = self._known
         if self.shard is None and known is not None and self._complete(*known):
             self._caught_up_ms = now_ms
@@ -308,8 +305,7 @@ class Partition:
         assert self._known is not None
         assert self._retry_end is not None
         position, cursor = self._known
-        shard = Shard(self.number, self._store, self._decoder, self._facts, self._setting,
-                      position, cursor, self._retry_end)  # fmt: skip
+        shard = Shard(self._context, position, cursor, self._retry_end)
         shard.inbox.jobs = self.jobs.records
         shard.inbox.commands = self.commands.records
         shard.inbox.retries = self.retries.records

@@ -184,4 +184,3 @@ class Turn:
 
 def _records(decisions: list[Decision]) -> chain[Dispatch | Outgoing]:
     return chain.from_iterable(chain(d.dispatches, d.records) for d in decisions)
-

@@ -16,9 +16,10 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from scheduler.core.cursor import Cursor, decode_cursor
-from scheduler.core.draft import Setting
+from scheduler.core.draft import Context, Setting
 from scheduler.core.ports import Clock, Decoder, OrderedStore
 from scheduler.core.records import Incoming
+from scheduler.core.reports import Fact
 from scheduler.core.shard import Shard
 from scheduler.errors import TzdataError
 from scheduler.kafka.ownership import Ownership
@@ -27,7 +28,7 @@ from scheduler.kafka.reader import START, LogReader
 from scheduler.kafka.transaction import TransactionalProducer
 from scheduler.runtime import events
 from scheduler.runtime.cursors import CursorLog
-from scheduler.runtime.partition import Partition, State, fresh_cursor
+from scheduler.runtime.partition import Feed, Partition, State, fresh_cursor
 from scheduler.runtime.turn import Turn, TurnConfig
 
 log = structlog.get_logger("scheduler")
@@ -100,10 +101,11 @@ class Worker:
         self._waiting: dict[int, Position] = {}
 
     def _partition(self, number: int, decoder: Decoder) -> Partition:
-        def facts(job_id: bytes):  # type: ignore[no-untyped-def]
+        def facts(job_id: bytes) -> Fact | None:
             return self.cursors.fact(number, job_id)
 
-        return Partition(number, self._edges.store, decoder, facts, self._config.setting)
+        setting = self._config.setting
+        return Partition(Context(number, self._edges.store, decoder, facts, setting))
 
     # ---- lifecycle ------------------------------------------------------------------------
 
@@ -208,7 +210,7 @@ class Worker:
         self._feed(record.topic, record.partition).offer(record)
         return self.partitions[record.partition].buffered >= BUFFER_MOST
 
-    def _feed(self, topic: str, number: int):  # type: ignore[no-untyped-def]
+    def _feed(self, topic: str, number: int) -> Feed:
         partition = self.partitions[number]
         if topic == self._routes.jobs:
             return partition.jobs
