@@ -1,0 +1,217 @@
+"""What comes out of ``runs``: run commands, cancels, deletions, and kinds not known here.
+
+Decoded once per record, by hand: the scheduler writes these bytes from validated definitions,
+and a model per run would cost more than the claim itself. What a hand-written record may get
+wrong (absent field, wrong type) is still refused, with the field's name.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from scheduler.core.instant import parse_instant
+from scheduler.errors import RequestError
+
+Json = Mapping[str, object]
+
+
+class Trigger(StrEnum):
+    """Why a run was sent."""
+
+    SCHEDULE = "schedule"
+    MISFIRE = "misfire"
+    MANUAL = "manual"
+    BACKFILL = "backfill"
+    RETRY = "retry"
+    REPLAY = "replay"
+
+
+REOPENING = frozenset({Trigger.BACKFILL, Trigger.REPLAY})
+"""Triggers that may run an instant again although it is settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommand:
+    """One run to be executed.
+
+    Attributes:
+        plain: the record as it was sent; history, retries and dead letters are made from it.
+        scheduled_ms: nominal instant; with ``job_id`` the run key (manual runs: ``command_id``).
+        run_ms: effective instant (nominal and jitter), what lateness is measured from.
+        settled_below_ms: every earlier nominal instant of the job was sent or decided;
+            ``None`` when the scheduler promises nothing.
+    """
+
+    plain: Json
+    job_id: str
+    run_id: str
+    scheduled_ms: int
+    run_ms: int
+    attempt: int
+    deferral: int
+    trigger: Trigger
+    command_id: str | None
+    definition_offset: int
+    settled_below_ms: int | None
+    target: Json
+    max_attempts: int
+    timeout_ms: int
+    retry_base_s: int
+    retry_cap_s: int
+
+    @property
+    def target_kind(self) -> str:
+        """``kafka``, ``http``, ``python``, ``none`` or a kind this executor does not know."""
+        return str(self.target.get("kind", "none"))
+
+    @property
+    def manual(self) -> bool:
+        """Its key is ``(job_id, command_id)``: no promise about instants binds it.
+
+        A retry of a manual run says ``retry``, but keeps the run id; job ids have no ``#``.
+        """
+        return self.trigger is Trigger.MANUAL or "#" in self.run_id
+
+    @property
+    def payload(self) -> object:
+        """Any JSON; handed to the target untouched."""
+        return self.plain.get("payload")
+
+
+@dataclass(frozen=True, slots=True)
+class CancelCommand:
+    """Cancel one run, or (``run_id`` is ``None``) every open run of the job."""
+
+    job_id: str
+    run_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobDeleted:
+    """The job is gone: what runs finishes unretried, what waits is cancelled."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownKind:
+    """A kind of a later version: skipped."""
+
+    kind: str
+
+
+Command = RunCommand | CancelCommand | JobDeleted | UnknownKind
+
+
+def decode_command(value: bytes | None) -> Command:
+    """A value of ``runs``.
+
+    Raises:
+        RequestError: not JSON, or a field is absent or of the wrong type.
+
+    >>> decode_command(b'{"kind":"job-deleted","job_id":"a"}')
+    JobDeleted(job_id='a')
+    """
+    plain = _object(value)
+    kind = plain.get("kind", "run")
+    match kind:
+        case "run":
+            return run_command(plain)
+        case "cancel":
+            return CancelCommand(_text(plain, "job_id"), _optional_text(plain, "run_id"))
+        case "job-deleted":
+            return JobDeleted(_text(plain, "job_id"))
+        case _:
+            return UnknownKind(str(kind))
+
+
+def run_command(plain: Json) -> RunCommand:
+    """A run command from its decoded JSON. Raises `RequestError`."""
+    job_id, scheduled_at = _text(plain, "job_id"), _text(plain, "scheduled_at")
+    trigger = _trigger(plain)
+    command_id = _optional_text(plain, "command_id")
+    settled_below = _optional_text(plain, "settled_below")
+    settled_below_ms = None if settled_below is None else _instant("settled_below", settled_below)
+    return RunCommand(
+        plain=plain,
+        job_id=job_id,
+        run_id=_run_id(plain, job_id, scheduled_at, trigger, command_id),
+        scheduled_ms=_instant("scheduled_at", scheduled_at),
+        run_ms=_instant("run_at", _optional_text(plain, "run_at") or scheduled_at),
+        attempt=_integer(plain, "attempt", 1),
+        deferral=_integer(plain, "deferral", 0),
+        trigger=trigger,
+        command_id=command_id,
+        definition_offset=_integer(plain, "definition_offset", 0),
+        settled_below_ms=settled_below_ms,
+        target=_target(plain),
+        max_attempts=_integer(plain, "max_attempts", 5),
+        timeout_ms=1000 * _integer(plain, "timeout_seconds", 60),
+        retry_base_s=_integer(plain, "retry_base_seconds", 10),
+        retry_cap_s=_integer(plain, "retry_cap_seconds", 3600),
+    )
+
+
+def _run_id(plain: Json, job_id: str, scheduled_at: str, trigger: Trigger,
+            command_id: str | None) -> str:  # fmt: skip
+    """The id the record carries, else derived. A retry of a manual run keeps its ``#`` part."""
+    given = _optional_text(plain, "run_id")
+    if given is not None:
+        return given
+    manual = trigger is Trigger.MANUAL and command_id is not None
+    return f"{job_id}@{scheduled_at}#{command_id}" if manual else f"{job_id}@{scheduled_at}"
+
+
+def _object(value: bytes | None) -> Json:
+    try:
+        plain = json.loads(value or b"")
+    except ValueError as error:
+        raise RequestError(f"a run command must be JSON: {error}") from error
+    if not isinstance(plain, dict):
+        raise RequestError("a run command must be a JSON object")
+    return plain
+
+
+def _text(plain: Json, field: str) -> str:
+    value = plain.get(field)
+    if not isinstance(value, str) or not value:
+        raise RequestError(f"{field}: a text is needed, not {value!r}")
+    return value
+
+
+def _optional_text(plain: Json, field: str) -> str | None:
+    return None if plain.get(field) is None else _text(plain, field)
+
+
+def _integer(plain: Json, field: str, default: int) -> int:
+    value = plain.get(field)
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise RequestError(f"{field}: a whole number of at least 0 is needed, not {value!r}")
+    return value
+
+
+def _instant(field: str, text: str) -> int:
+    try:
+        return parse_instant(text)
+    except ValueError as error:
+        raise RequestError(f"{field}: {error}") from error
+
+
+def _trigger(plain: Json) -> Trigger:
+    value = plain.get("trigger", "schedule")
+    try:
+        return Trigger(str(value))
+    except ValueError:
+        raise RequestError(f"trigger: {value!r} is not one of {', '.join(Trigger)}") from None
+
+
+def _target(plain: Json) -> Json:
+    value = plain.get("target")
+    if value is None:
+        return {"kind": "none"}
+    if not isinstance(value, dict):
+        raise RequestError(f"target: an object is needed, not {value!r}")
+    return value
