@@ -179,7 +179,7 @@ class _Asker:
         self._config = config
         options = client_options(config.bootstrap_servers, config.extra, {})
         self._client = AdminClient(options)
-        self._admin = KafkaAdmin(options)
+        self._admin = KafkaAdmin(options, request_s=config.request_s)
 
     def stable(self, partitions: list[int]) -> list[Position]:
         """Positions with log ends of those partitions no transaction is pending for."""

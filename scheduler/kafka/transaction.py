@@ -24,7 +24,6 @@ from scheduler.core.records import Dispatch, Outgoing
 from scheduler.errors import invariant
 from scheduler.kafka.client import (
     LOGGER,
-    SOCKET_TIMEOUT_MS,
     ErrorLog,
     Options,
     client_options,
@@ -32,9 +31,6 @@ from scheduler.kafka.client import (
 )
 from scheduler.kafka.ownership import Fence
 from scheduler.kafka.watchdog import WATCHDOG, Watchdog, run_bounded
-
-SLOW_S = SOCKET_TIMEOUT_MS / 1000 / 2
-"""An end that took longer may have been sent twice by the client."""
 
 RECORD_BYTES_MAX = 2_097_152
 """Above the largest record of any topic of ours (1 MiB, with room for the batch around it)."""
@@ -125,6 +121,11 @@ class ProducerConfig:
     retry_s: float = 10.0
     call_deadline_s: float = 30.0
     extra: Options = field(default_factory=dict, repr=False)
+
+    @property
+    def slow_s(self) -> float:
+        """An end that took longer than half a request's time may have been sent twice."""
+        return self.transaction_timeout_ms / 1000 / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +315,7 @@ class TransactionalProducer:
         self._errors.disturbed = False
         started = time.monotonic()
         repeated = self._call(phase, call)
-        slow = time.monotonic() - started > SLOW_S
+        slow = time.monotonic() - started > self._config.slow_s
         self._indefinite = bool(repeated) or slow or self._errors.disturbed
 
     def _produce(self, producer: Producer, records: Iterable[Outgoing | Dispatch]) -> None:
@@ -414,6 +415,8 @@ def _options(config: ProducerConfig) -> dict[str, Any]:
     own: dict[str, str | int | float | bool] = {
         "transactional.id": config.transactional_id,
         "transaction.timeout.ms": config.transaction_timeout_ms,
+        "socket.timeout.ms": config.transaction_timeout_ms,  # no more is allowed
+        "message.timeout.ms": config.transaction_timeout_ms,
         "enable.idempotence": True,
         "acks": "all",
         "max.in.flight.requests.per.connection": 5,
