@@ -6,10 +6,10 @@ transactions of the same size, one offset commit in each, no wheel and no bookke
 
 import multiprocessing
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from scheduler.contract.partition import partition_of
 from scheduler.contract.topics import TopicCatalog, load_catalog
@@ -62,6 +62,8 @@ def run_lateness(site: Site) -> list[Figure]:
     finally:
         process.kill()
         reader.close()
+    if process.exitcode != 0:
+        raise RuntimeError(f"the bare loop's process ended with {process.exitcode}")
     conditions = f"{RUNS_A_SECOND:,} runs/s, a transaction each {PERIOD_MS} ms, {_where(site)}"
     return list(lateness_figures("bare loop: lateness", late_ms, conditions))
 
@@ -105,7 +107,7 @@ class BareProducer:
             {"bootstrap.servers": bootstrap, "group.id": f"{catalog.prefix}bench-bare"}
         )
         self._producer = Producer(producer_settings(bootstrap, f"{catalog.prefix}bench-bare"))
-        self._producer.init_transactions(30)
+        _call(lambda: self._producer.init_transactions(30))
 
     def commit(self, runs: Sequence[Run]) -> None:
         """Commit the runs in one transaction."""
@@ -114,8 +116,8 @@ class BareProducer:
         for partition, key, value in runs:
             produce(topic, value, key, partition)
         metadata = self._group.consumer_group_metadata()
-        self._producer.send_offsets_to_transaction(self._offsets, metadata, 30)
-        self._producer.commit_transaction(30)
+        _call(lambda: self._producer.send_offsets_to_transaction(self._offsets, metadata, 30))
+        _call(lambda: self._producer.commit_transaction(30))
 
     def warm_up(self) -> None:
         """Write to every partition a few times.
@@ -131,6 +133,19 @@ class BareProducer:
         """Release the clients."""
         self._group.close()
         self._producer.flush(10)
+
+
+def _call(call: Callable[[], object]) -> None:
+    """Call, and again while the client says that the same call may be repeated."""
+    until_s = time.monotonic() + 30
+    while True:
+        try:
+            call()
+        except KafkaException as failure:
+            if not failure.args[0].retriable() or time.monotonic() > until_s:
+                raise
+        else:
+            return
 
 
 @dataclass(frozen=True, slots=True)

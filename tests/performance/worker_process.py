@@ -42,7 +42,7 @@ class WorkerProcess:
         self._changed = threading.Condition()
         self._ended = False
         self._process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("duewheel")), command],
+            [sys.executable, "-m", "duewheel", command],
             env=_environment(bootstrap, prefix, state),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
