@@ -3,9 +3,9 @@
 from typing import Annotated, Literal, Self
 
 from pydantic import (
-    BeforeValidator,
     Field,
     JsonValue,
+    Tag,
     TypeAdapter,
     ValidationError,
     model_validator,
@@ -13,7 +13,7 @@ from pydantic import (
 
 from scheduler.contract.faults import faults_of, join_faults
 from scheduler.contract.limits import LIMITS, Limits
-from scheduler.contract.message import Instant, StrictMessage, lower
+from scheduler.contract.message import AnyCase, Instant, StrictMessage, tagged_by
 from scheduler.contract.run import CommandId
 from scheduler.contract.strict_json import read_object
 from scheduler.errors import RequestError
@@ -22,7 +22,7 @@ from scheduler.errors import RequestError
 class TriggerCommand(StrictMessage):
     """Run the job now. A given ``payload``, null included, replaces the job's."""
 
-    command: Literal["trigger"] = "trigger"
+    command: Annotated[Literal["trigger"], AnyCase] = "trigger"
     command_id: CommandId
     payload: JsonValue = None
 
@@ -35,7 +35,7 @@ class TriggerCommand(StrictMessage):
 class BackfillCommand(StrictMessage):
     """Run the job for past instants: a list of them, or all in ``from`` to ``to``."""
 
-    command: Literal["backfill"] = "backfill"
+    command: Annotated[Literal["backfill"], AnyCase] = "backfill"
     command_id: CommandId
     instants: tuple[Instant, ...] = Field(default=(), max_length=10_000)
     from_: Instant | None = Field(default=None, alias="from")
@@ -54,7 +54,7 @@ class BackfillCommand(StrictMessage):
 class CancelRunsCommand(StrictMessage):
     """Cancel one run, a backfill (``of_command``), or else the job's open runs."""
 
-    command: Literal["cancel"] = "cancel"
+    command: Annotated[Literal["cancel"], AnyCase] = "cancel"
     command_id: CommandId
     run_id: str | None = None
     of_command: CommandId | None = None
@@ -68,18 +68,13 @@ class CancelRunsCommand(StrictMessage):
 
 JobCommand = TriggerCommand | BackfillCommand | CancelRunsCommand
 
-
-def _command_in_any_case(value: object) -> object:
-    if isinstance(value, dict) and isinstance(value.get("command"), str):
-        return value | {"command": lower(value["command"])}
-    return value
-
-
 _KINDS = (TriggerCommand, BackfillCommand, CancelRunsCommand)
 _JOB_COMMAND: TypeAdapter[JobCommand] = TypeAdapter(
     Annotated[
-        Annotated[JobCommand, Field(discriminator="command")],
-        BeforeValidator(_command_in_any_case),
+        Annotated[TriggerCommand, Tag("trigger")]
+        | Annotated[BackfillCommand, Tag("backfill")]
+        | Annotated[CancelRunsCommand, Tag("cancel")],
+        tagged_by("command"),
     ]
 )
 

@@ -275,7 +275,7 @@ def _timing(template: _Template, job_id: str) -> tuple[Cohort, tuple[str, ...]]:
     return _shared_timing(template, jitter_ms, phase_ms, None)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=65_536)
 def _shared_timing(
     template: _Template, jitter_ms: int, phase_ms: int, job_id: str | None
 ) -> tuple[Cohort, tuple[str, ...]]:

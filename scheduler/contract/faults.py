@@ -18,6 +18,9 @@ Models = Sequence[type[BaseModel]]
 _SUBJECT = re.compile("^[A-Z][a-z]+ should")
 """How pydantic begins its messages; ours begin with the field."""
 
+_QUOTES = "'()"
+"""Pydantic quotes the name of a field, and adds brackets to that of a function."""
+
 _TEXT_CHARS_MAX = 60
 
 
@@ -116,7 +119,7 @@ def _reason(detail: ErrorDetails, inside: Models) -> str:
         case "value_error":
             return str(context["error"])
         case "union_tag_not_found":
-            return f"needs a {context['discriminator'].strip(chr(39))}"
+            return f"needs a {context['discriminator'].strip(_QUOTES)}"
         case "union_tag_invalid":
             tags = [tag.strip("' ") for tag in context["expected_tags"].split(",")]
             return f"{cut(context['tag'])} is none of {', '.join(tags)}{hint(context['tag'], tags)}"

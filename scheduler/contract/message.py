@@ -7,12 +7,14 @@ inside and RFC 3339 text outside.
 
 import re
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
+    AliasGenerator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     PlainSerializer,
     ValidationError,
     ValidationInfo,
@@ -70,6 +72,20 @@ def lower(value: object) -> object:
 AnyCase = BeforeValidator(lower)
 
 
+def tagged_by(name: str) -> Discriminator:
+    """What tells the members of a union apart: the field ``name``, in any case.
+
+    It only looks: a validator that changed the object before the union would turn its arrays
+    into lists, which a strict model does not take for tuples.
+    """
+
+    def tag(value: Any) -> Any:
+        return lower(value.get(name) if isinstance(value, dict) else getattr(value, name, None))
+
+    tag.__name__ = name
+    return Discriminator(tag)
+
+
 class Message(BaseModel):
     """Base of all messages; a value, never changed once made."""
 
@@ -77,10 +93,10 @@ class Message(BaseModel):
         frozen=True,
         extra="ignore",
         strict=True,
-        alias_generator=to_camel,
+        alias_generator=AliasGenerator(validation_alias=to_camel),
         validate_by_name=True,
         validate_by_alias=True,
-        serialize_by_alias=False,
+        serialize_by_alias=True,
         ser_json_inf_nan="constants",
     )
 

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -43,9 +44,21 @@ FOLDER = Path(__file__).parents[2] / "docs" / "schema"
 
 def schema_text(message: type[BaseModel]) -> str:
     """JSON Schema (draft 2020-12) of a message, with the snake_case names of the topics."""
-    schema = message.model_json_schema(by_alias=message is Calendar or message is BackfillCommand)
+    schema = message.model_json_schema(by_alias=False)
+    for part in (schema, *schema.get("$defs", {}).values()):
+        _mend(part)
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
     return json.dumps(whole, indent=2, sort_keys=True) + "\n"
+
+
+def _mend(schema: dict[str, Any]) -> None:
+    """Say what the models leave to Python: the name ``from``, and that a tag has to be there."""
+    properties = {name.rstrip("_"): value for name, value in schema.get("properties", {}).items()}
+    required = {name.rstrip("_") for name in schema.get("required", [])}
+    required |= {name for name in ("kind", "command") if "const" in properties.get(name, {})}
+    if properties:
+        schema["properties"] = properties
+        schema["required"] = sorted(required)
 
 
 def stale_files(folder: Path) -> list[str]:

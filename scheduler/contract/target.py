@@ -4,9 +4,9 @@ import re
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, Tag
 
-from scheduler.contract.message import StrictMessage, lower
+from scheduler.contract.message import AnyCase, StrictMessage, tagged_by
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A header's name. Source: RFC 9110, section 5.6.2."""
@@ -52,13 +52,13 @@ StatusCode = Annotated[int, Field(ge=100, le=599)]
 class NoTarget(StrictMessage):
     """Dispatch is all; nothing is tracked after."""
 
-    kind: Literal["none"] = "none"
+    kind: Annotated[Literal["none"], AnyCase] = "none"
 
 
 class KafkaTarget(StrictMessage):
     """A message produced in the transaction that records the success."""
 
-    kind: Literal["kafka"] = "kafka"
+    kind: Annotated[Literal["kafka"], AnyCase] = "kafka"
     topic: Topic
     key: str | None = Field(default=None, max_length=10_000)
     headers: dict[str, str] = Field(default_factory=dict, max_length=50)
@@ -67,7 +67,7 @@ class KafkaTarget(StrictMessage):
 class HttpTarget(StrictMessage):
     """An HTTP request; ``success`` lists the status codes that count (empty: every 2xx)."""
 
-    kind: Literal["http"] = "http"
+    kind: Annotated[Literal["http"], AnyCase] = "http"
     url: Annotated[str, Field(max_length=2_048), AfterValidator(_checked_url)]
     method: Annotated[
         Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], BeforeValidator(_upper)
@@ -81,28 +81,23 @@ class HttpTarget(StrictMessage):
 class PythonTarget(StrictMessage):
     """A handler registered with the executor under this name."""
 
-    kind: Literal["python"] = "python"
+    kind: Annotated[Literal["python"], AnyCase] = "python"
     handler: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.:-]{0,254}$")]
 
 
 class ExternalTarget(StrictMessage):
     """Someone consumes the run topic and reports under a lease."""
 
-    kind: Literal["external"] = "external"
+    kind: Annotated[Literal["external"], AnyCase] = "external"
     start_within_seconds: int = Field(default=3_600, ge=1, le=7 * 86_400)
 
 
-def _kind_in_any_case(value: object) -> object:
-    if isinstance(value, dict) and isinstance(value.get("kind"), str):
-        return value | {"kind": lower(value["kind"])}
-    return value
-
-
 Target = Annotated[
-    Annotated[
-        NoTarget | KafkaTarget | HttpTarget | PythonTarget | ExternalTarget,
-        Field(discriminator="kind"),
-    ],
-    BeforeValidator(_kind_in_any_case),
+    Annotated[NoTarget, Tag("none")]
+    | Annotated[KafkaTarget, Tag("kafka")]
+    | Annotated[HttpTarget, Tag("http")]
+    | Annotated[PythonTarget, Tag("python")]
+    | Annotated[ExternalTarget, Tag("external")],
+    tagged_by("kind"),
 ]
 """One of the kinds of target, told apart by ``kind``."""

@@ -26,6 +26,7 @@ from scheduler.contract.run import (
 from scheduler.contract.status import JobStatus
 from scheduler.core.instant import parse_instant
 from scheduler.core.reports import (
+    Undispatched,
     cancel_value,
     job_deleted_value,
     status_value,
@@ -58,7 +59,14 @@ EXAMPLES: list[tuple[type[Message], dict[str, object]]] = [
         {"job_id": "a", "run_id": f"a@{NINE}", "scheduled_at": NINE, "status": "running"},
     ),
     (JobStatus, {"job_id": "a", "state": "active", "observed_at": NINE}),
-    (Calendar, {"dates": ["2026-12-25"], "weekdays": ["SAT"]}),
+    (
+        Calendar,
+        {
+            "dates": ["2026-12-25"],
+            "ranges": [{"from": "2026-12-28", "to": "2026-12-31"}],
+            "weekdays": ["SAT"],
+        },
+    ),
 ]
 
 
@@ -122,6 +130,7 @@ def test_commands() -> None:
     )
     assert isinstance(backfill, BackfillCommand)
     assert backfill.from_ == NINE_MS
+    assert b'"from":"2030-01-01T09:00:00.000Z"' in backfill.encode()
     cancel = decode_command(b'{"command":"cancel","command_id":"c","run_id":"r"}')
     assert cancel == CancelRunsCommand(command_id="c", run_id="r")
 
@@ -166,7 +175,6 @@ def test_what_the_core_writes_is_what_the_models_say() -> None:
         "a", "rejected", NINE_MS, definition_offset=4, error="no", path="every", next_run_ms=NINE_MS
     )
     assert JobStatus.decode(status).encode() == status
-    row = RunHistory.decode(
-        undispatched_value("a", NINE_MS, NINE_MS + 1_000, 2, 4, "missed", "window", NINE_MS + 5_000)
-    )
+    span = Undispatched(NINE_MS, NINE_MS + 1_000, 2, "missed", "window")
+    row = RunHistory.decode(undispatched_value("a", 4, span, NINE_MS + 5_000))
     assert (row.status, row.count, row.through) == (RunStatus.MISSED, 2, NINE_MS + 1_000)

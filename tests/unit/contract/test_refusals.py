@@ -100,7 +100,7 @@ FIELDS = {
         '{"every":"PT1S","labels":null}',
         "labels: should be an object, not None",
     ),
-    "null target": ('{"every":"PT1S","target":null}', "target: should be an object, not None"),
+    "null target": ('{"every":"PT1S","target":null}', "target: needs a kind"),
     "a boolean for a number": (
         '{"every":"PT1S","jitter_seconds":true}',
         "jitter_seconds: should be a valid integer, not True",
