@@ -12,12 +12,12 @@ from scheduler.core.cron import CronError, CronFault, parse
 from scheduler.core.definition import CronSpec, EverySpec
 from scheduler.core.instant import MAX_MS
 from scheduler.core.wall import DAY_S, WallClock
-from scheduler.core.zone import SECOND_MIN, SPAN_S, Piece, pieces
+from scheduler.core.zone import SECOND_MAX, SECOND_MIN, SPAN_S, Piece, pieces
 from scheduler.errors import invariant
 
 _HORIZON_S: Final = 60 * 366 * DAY_S
-"""Give up after 60 years. The longest real pause is 40 (a leap day on a given weekday across
-2100); beyond lie only schedules whose every date falls into a gap that the policy skips."""
+"""Give up when 60 years of wall matches give no instant: every one falls into a gap that the
+policy skips (``30 2 * 3 0#2`` in New York). Matches themselves are at most 40 years apart."""
 
 _KEPT: Final = 32_768
 """Schedules kept: about three times the cohorts a worker is planned for; 2 KB each."""
@@ -60,17 +60,16 @@ def require_instant(spec: CronSpec, after_ms: int = 0) -> None:
     """Refuse a cron schedule that fires at no instant after ``after_ms``.
 
     Raises:
-        CronError: ``exhausted`` if it fired before, ``impossible`` if it never does because
-            each of its local times falls into a gap that ``dst_gap`` skips.
+        CronError: ``exhausted`` if its years have passed, ``impossible`` if each of its local
+            times still to come falls into a gap that ``dst_gap`` skips.
     """
-    schedule = schedule_of(spec)
-    if schedule.next_after(after_ms) is not None:
+    if schedule_of(spec).next_after(after_ms) is not None:
         return
-    if schedule.next_after(SECOND_MIN * 1000) is not None:
+    if WallClock(parse(spec.expression)).next_after(after_ms // 1000) is None:
         raise CronError(CronFault.EXHAUSTED, "its last instant has passed; extend the year field")
     raise CronError(
         CronFault.IMPOSSIBLE,
-        f"every local time it names falls into a gap of {spec.zone}, and dst_gap skips those; "
+        f"every local time it names is in a gap of {spec.zone}, and dst_gap skips those; "
         "use run_after or shift",
     )
 
@@ -132,7 +131,7 @@ class CronSchedule:
         """Piece of the last instant found: the next one is most likely in it as well."""
 
     def next_after(self, after_ms: int) -> int | None:
-        """Smallest instant greater than ``after_ms``; ``None`` within 60 years, or for good."""
+        """Smallest instant greater than ``after_ms``; ``None`` where there is none."""
         second = max(after_ms // 1000, SECOND_MIN)
         here = self._here
         if here is not None and here.alone_s <= second < here.end_s:
@@ -175,11 +174,15 @@ class CronSchedule:
 
     def _search(self, second: int) -> int | None:
         """Next instant from anywhere, span by span; spans without a wall match are left out."""
-        spec, give_up = self._spec, second + _HORIZON_S
-        while True:
+        spec = self._spec
+        give_up: int | None = None
+        while second <= SECOND_MAX:
             # No offset exceeds a day, so an instant after `second` has a wall time after this.
             wall = self._wall.next_after(second - DAY_S)
-            if wall is None or wall > give_up:
+            if wall is None:
+                return None
+            give_up = give_up or wall + _HORIZON_S
+            if wall > give_up:
                 return None
             second = max(second, wall - DAY_S - 1)
             span = (second + 1) // SPAN_S
@@ -187,6 +190,7 @@ class CronSchedule:
             if found is not None:
                 return found
             second = (span + 1) * SPAN_S - 1
+        return None
 
     def _first_in(self, span: tuple[Piece, ...], second: int) -> int | None:
         """Smallest instant after ``second`` in the pieces of one span."""

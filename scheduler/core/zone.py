@@ -38,6 +38,9 @@ SPAN_S: Final = 1 << 25
 SECOND_MIN: Final = -2_208_988_800
 """1900-01-01T00:00:00Z: earlier instants are not looked at."""
 
+SECOND_MAX: Final = 253_300_000_000
+"""In the year 9996: no later span is looked at, so that `datetime` can show all of it."""
+
 SHIFT_S_MAX: Final = 86_400
 """Greatest offset and greatest step of a clock (the date line: Apia, Kwajalein)."""
 
