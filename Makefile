@@ -14,6 +14,7 @@ run: $(READY) ## Kafka, topics, scheduler, executor and example jobs, until Ctrl
 	$(BIN)/duewheel up --examples
 
 test: $(READY) ## every fast and integration test, on a real Kafka
+	$(BIN)/python -m devkafka which
 	$(BIN)/pytest
 
 test-long: $(READY) ## property tests with far more examples

@@ -1,7 +1,8 @@
-"""``python -m devkafka up | down | env | <one of Kafka's tools> ...``: Kafka alone.
+"""``python -m devkafka which | up | down | <one of Kafka's tools> ...``: Kafka alone.
 
-``up`` starts the development cluster and leaves it running; ``down`` ends it; ``console-producer``
-and the like run Kafka's own tools with their own arguments.
+``which`` says where Kafka would come from, or what to do when there is none. ``up`` starts the
+development cluster and leaves it running; ``down`` ends it; ``console-producer`` and the like run
+Kafka's own tools with their own arguments.
 """
 
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 from devkafka import running
 from devkafka.console import command, tools
 from devkafka.jars import KafkaUnavailable
-from devkafka.provide import data_folder, provide, stop_docker
+from devkafka.provide import choose, data_folder, provide, stop_docker
 
 _NAME = "dev"
 
@@ -20,6 +21,8 @@ def main(arguments: list[str]) -> int:
     """Do what the command line says and return the exit code."""
     root = Path.cwd()
     match arguments:
+        case ["which"]:
+            print(f"Kafka: {choose()}")
         case ["up"]:
             provided = provide(root, _NAME)
             print(f"Kafka ({provided.origin}) is up. In a shell that is to use it:")
@@ -31,7 +34,8 @@ def main(arguments: list[str]) -> int:
             line = command(root, tool, rest)
             os.execv(line[0], line)
         case _:
-            print(f"usage: python -m devkafka up | down | {' | '.join(tools())}", file=sys.stderr)
+            verbs = ["which", "up", "down", *tools()]
+            print(f"usage: python -m devkafka {' | '.join(verbs)}", file=sys.stderr)
             return 2
     return 0
 

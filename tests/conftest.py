@@ -13,6 +13,7 @@ from testcontainers.core.waiting_utils import wait_for_logs
 
 from devkafka.cluster import create, free_ports
 from devkafka.docker import IMAGE, environment
+from devkafka.jars import KafkaUnavailable
 from devkafka.provide import Provided, choose, data_folder, jar_cache
 from scheduler.contract.topics import TopicCatalog, load_catalog
 from scheduler.kafka.admin import KafkaAdmin, apply
@@ -57,7 +58,10 @@ class Kafka:
 def kafka(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     """A real Kafka: the configured one, else one in Docker, else one from Kafka's jars."""
     run = f"{os.getpid()}-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
-    provided = _provide(f"test-{run}")
+    try:
+        provided = _provide(f"test-{run}")
+    except KafkaUnavailable as error:
+        pytest.exit(str(error), returncode=1)  # once, instead of at every test that needs it
     yield Kafka(provided.bootstrap, f"test-{run}.")
     provided.stop()
     if not request.session.testsfailed:
