@@ -9,6 +9,7 @@ import structlog
 
 from executor import events
 from executor.core.routes import ExecutorRoutes
+from executor.logs import configure_logs
 from executor.runtime.attempts import Attempts
 from executor.runtime.worker import Edges, Worker, WorkerConfig
 from executor.settings import ExecutorSettings
@@ -65,6 +66,7 @@ class Signals:
 
 def run_executor(settings: ExecutorSettings) -> int:
     """Run an executor until SIGTERM or SIGINT. Returns its exit code."""
+    configure_logs()
     signals = Signals(threading.Event())
     signals.install()
     try:

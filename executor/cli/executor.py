@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from executor.app import run_executor
-from executor.logs import configure_logs
 from executor.settings import ExecutorSettings
 
 
@@ -22,5 +21,4 @@ def executor(
     """Claim runs, have them done, record what came of it. Stops cleanly on SIGTERM."""
     given = {"queue": queue, "handlers": handlers, "max_in_flight": max_in_flight}
     chosen = {name: value for name, value in given.items() if value is not None}
-    configure_logs()
     raise typer.Exit(run_executor(ExecutorSettings.load(**chosen)))
