@@ -108,7 +108,8 @@ class Draft:
         self.waiting_offsets: list[int] = []
         self.runs = 0
         self._messages: defaultdict[str, list[tuple[bytes, bytes]]] = defaultdict(list)
-        self._missed: dict[tuple[bytes, int, str, str], _Miss] = {}
+        self._missed: dict[tuple[bytes, int, str, str, int], _Miss] = {}
+        self._stretch: defaultdict[bytes, int] = defaultdict(int)
         self._entries: dict[bytes, JobEntry] = {}
 
     # ---- what is known -----------------------------------------------------------------
@@ -149,6 +150,7 @@ class Draft:
                             command_id=due.command_id)  # fmt: skip
         tail = command_tail(scheduled_at, due.command_id)
         self.messages(queue).append((job_id, head + body + tail))
+        self._stretch[job_id] += 1
         self.runs += 1
 
     def to_runs(self, job_id: bytes, queue: str, value: bytes) -> None:
@@ -159,15 +161,25 @@ class Draft:
     def miss(
         self, job_id: bytes, offset: int, nominal_ms: int, reason: str, status: str = "missed"
     ) -> None:
-        """Record an instant that is not dispatched; consecutive ones share a record."""
+        """Record an instant that is not dispatched; consecutive ones share a record.
+
+        Instants of a job come in ascending order; one that is sent ends the stretch.
+        """
         self.runs += 1
-        known = self._missed.get((job_id, offset, status, reason))
+        stretch = (job_id, offset, status, reason, self._stretch[job_id])
+        known = self._missed.get(stretch)
         if known is None:
-            self._missed[job_id, offset, status, reason] = _Miss(nominal_ms, nominal_ms, 1)
+            self._missed[stretch] = _Miss(nominal_ms, nominal_ms, 1)
             return
         known.first_ms = min(known.first_ms, nominal_ms)
         known.through_ms = max(known.through_ms, nominal_ms)
         known.count += 1
+
+    def miss_one(self, job_id: bytes, offset: int, nominal_ms: int, reason: str) -> None:
+        """Record a delayed run that is void: alone, for its neighbours may have run."""
+        self._stretch[job_id] += 1
+        self.miss(job_id, offset, nominal_ms, reason)
+        self._stretch[job_id] += 1
 
     def delay(self, run: DelayedRun, value: bytes) -> None:
         """Hand an instant of a replaced version over to ``runs-retry``."""
@@ -195,7 +207,7 @@ class Draft:
         routes = self.setting.routes
         partition = self.partition % routes.run_partitions
         out = []
-        for (job_id, offset, status, reason), missed in self._missed.items():
+        for (job_id, offset, status, reason, _), missed in self._missed.items():
             span = Undispatched(missed.first_ms, missed.through_ms, missed.count, status, reason)
             value = undispatched_value(spell(job_id), offset, span, self.now_ms)
             key = f"{spell(job_id)}@{format_instant(missed.first_ms)}".encode()

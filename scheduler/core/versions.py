@@ -217,7 +217,7 @@ def _void_waiting(draft: Draft, key: bytes) -> None:
         drop_delayed(draft.stage, draft.partition, due, offset, job_id)
         if (due, DELAYED + offset.to_bytes(8, "big")) <= draft.before:
             continue
-        draft.miss(job_id, definition_offset, nominal, "deleted")
+        draft.miss_one(job_id, definition_offset, nominal, "deleted")
         if ours:
             draft.held.append((job_id, nominal, -1))
 
@@ -332,12 +332,23 @@ def _absorb_user(
         new = JobEntry(None, source.offset, source.appended_ms, begin_ms, source.offset,
                        Gone.DELETED)  # fmt: skip
         _exchange(draft, key, entry, new, None)
+        _drop_void(draft, key, source.offset)
         _remember(draft, key, begin_ms)
         return
     job = draft.decoder.job(job_id, record.value, source.offset)
     version = _version(job, source, begin_ms, record.value)
     new = JobEntry(version, source.offset, source.appended_ms, begin_ms, entry.deletion_offset)
     _exchange(draft, key, entry, new, job)
+
+
+def _drop_void(draft: Draft, key: bytes, deletion_offset: int) -> None:
+    """What an accepted deletion made void; whoever accepted it has recorded that."""
+    lower, upper = waiting_range(draft.partition, key)
+    for index, value in draft.stage.scan(lower, upper, 1 << 30):
+        job_id, offset = waiting_id(index)
+        due, _, definition_offset, _ = decode_waiting_index(value)
+        if definition_offset < deletion_offset:
+            drop_delayed(draft.stage, draft.partition, due, offset, job_id)
 
 
 def _condition_failed(entry: JobEntry, record: Incoming) -> bool:

@@ -1,0 +1,1 @@
+"""Simulation: the scheduler's rules played from a seed, judged by the checker."""
