@@ -5,34 +5,29 @@ codes of docs/operations.md.
 """
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from duewheel.up import Up
-from executor.app import run_executor
-from executor.settings import ExecutorSettings
+from executor.cli.executor import executor
 from scheduler.app import run_scheduler
 from scheduler.cli.main import build_app
 from scheduler.settings import SchedulerSettings
 
 app = build_app()
+app.command()(executor)
 
 
 @app.command()
 def scheduler() -> None:
-    """Run a scheduler worker until SIGTERM; settings come from the environment."""
+    """Run a scheduler worker in the foreground. Stops cleanly on SIGTERM."""
     raise typer.Exit(run_scheduler(SchedulerSettings.load()))
 
 
 @app.command()
-def executor() -> None:
-    """Run an executor until SIGTERM; settings come from the environment."""
-    raise typer.Exit(run_executor(ExecutorSettings.load()))
-
-
-@app.command()
 def up(
-    examples: bool = typer.Option(True, help="Apply the example jobs."),
+    examples: Annotated[bool, typer.Option(help="Apply the example jobs.")] = True,
 ) -> None:
     """Run everything on this machine: Kafka if need be, topics, scheduler and executor.
 

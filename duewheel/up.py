@@ -16,6 +16,7 @@ from types import FrameType
 
 from devkafka.jars import KafkaUnavailable
 from devkafka.provide import provide
+from duewheel import example_handlers
 from duewheel.example_jobs import TOPIC, example_jobs
 from duewheel.follow import lines
 from duewheel.supervisor import Child, stop_all
@@ -27,7 +28,7 @@ from scheduler.errors import ConfigError
 from scheduler.kafka.admin import KafkaAdmin
 from scheduler.kafka.admin import apply as apply_topics
 from scheduler.runtime.clock import SystemClock
-from scheduler.settings import BOOTSTRAP_VARIABLE, KafkaSettings
+from scheduler.settings import BOOTSTRAP_VARIABLE, VARIABLE_PREFIX, KafkaSettings
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PREPARE_S = 60.0
@@ -110,7 +111,7 @@ class Up:
 
     def _child(self, name: str, settings: KafkaSettings) -> Child:
         environment = {
-            HANDLERS_VARIABLE: '["duewheel.example_handlers"]',
+            f"{VARIABLE_PREFIX}HANDLERS": example_handlers.__name__,
             **os.environ,
             BOOTSTRAP_VARIABLE: settings.bootstrap_servers,
         }
