@@ -24,6 +24,8 @@ _MAIN = {
 _HEAP_MB = 256
 _NULL = "\\N"
 _RUN_S = 60.0
+_BLOCK_MS = 10_000
+"""How long the producer looks for a topic; a minute by default."""
 
 
 def tools() -> list[str]:
@@ -58,7 +60,7 @@ def produce(
         KafkaUnavailable: the producer fails; the message holds what it said.
     """
     arguments = [
-        *("--bootstrap-server", bootstrap, "--topic", topic),
+        *("--bootstrap-server", bootstrap, "--topic", topic, "--max-block-ms", str(_BLOCK_MS)),
         *("--property", "parse.key=true", "--property", "key.separator=\t"),
         *("--property", f"null.marker={_NULL}"),
     ]

@@ -161,7 +161,6 @@ class SchedulerSettings(KafkaSettings):
         transaction_interval_ms: from the start of one transaction to the next.
         transaction_runs_max: run commands in one transaction.
         catchup_grace_seconds: lateness beyond which a worker catches up beside its live work.
-        catchup_runs_per_second: pace of that, of each worker.
         catchup_limit_seconds: how far back a worker looks when its cursor is lost everywhere.
         cursor_backup_seconds: how often each cursor is copied to `cursors`.
         flush_interval_seconds: how often the local store is made durable.
@@ -177,7 +176,6 @@ class SchedulerSettings(KafkaSettings):
     transaction_interval_ms: int = Field(default=20, ge=1, le=1_000)
     transaction_runs_max: int = Field(default=4_000, ge=1, le=100_000)
     catchup_grace_seconds: int = Field(default=60, ge=1, le=86_400)
-    catchup_runs_per_second: int = Field(default=1_000, ge=1)
     catchup_limit_seconds: int = Field(default=86_400, ge=0)
     cursor_backup_seconds: int = Field(default=60, ge=1)
     flush_interval_seconds: int = Field(default=60, ge=1)
