@@ -9,7 +9,6 @@ import structlog
 
 from executor import events
 from executor.core.routes import ExecutorRoutes
-from executor.logs import configure_logs
 from executor.runtime.attempts import Attempts
 from executor.runtime.worker import Edges, Worker, WorkerConfig
 from executor.settings import ExecutorSettings
@@ -35,6 +34,7 @@ from scheduler.kafka.positions import Positions, PositionsConfig
 from scheduler.kafka.reader import LogReader, ReaderConfig
 from scheduler.kafka.transaction import ProducerConfig, TransactionalProducer
 from scheduler.kafka.watchdog import WATCHDOG
+from scheduler.logs import configure_logs
 from scheduler.runtime.clock import SystemClock
 
 log = structlog.get_logger("executor")

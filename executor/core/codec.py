@@ -16,7 +16,7 @@ from executor.core.state import (
     StateChange,
     StateValue,
 )
-from executor.core.table import Phase, Status
+from executor.core.table import AttemptStatus, Phase, Status
 from scheduler.core.instant import format_instant, parse_instant
 from scheduler.errors import RequestError
 
@@ -101,13 +101,12 @@ def attempt_plain(attempt: Attempt) -> Plain:
 
 
 def _read_attempt(plain: Plain) -> Attempt:
-    status = plain["status"]
     return Attempt(
         attempt=_int(plain["attempt"]),
         started_ms=parse_instant(str(plain["started_at"])),
         executor=str(plain["executor"]),
         finished_ms=_instant(plain["finished_at"]),
-        status=None if status is None else Status(str(status)),
+        status=AttemptStatus(str(plain["status"])),
         error=cast("str | None", plain["error"]),
     )
 

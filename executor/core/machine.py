@@ -38,7 +38,16 @@ from executor.core.state import (
     conclude,
     finished_run,
 )
-from executor.core.table import OPEN_PHASES, TABLE, Event, Phase, Status, Transition, transition
+from executor.core.table import (
+    OPEN_PHASES,
+    TABLE,
+    AttemptStatus,
+    Event,
+    Phase,
+    Status,
+    Transition,
+    transition,
+)
 from scheduler.core.records import Outgoing
 from scheduler.errors import invariant
 
@@ -247,14 +256,15 @@ def _end_attempt(states: RunStates, run: OpenRun, result: Result, ctx: Context) 
 def _with_ended_attempt(run: OpenRun, result: Result, now_ms: int) -> OpenRun:
     match result:
         case Failed(error=error):
-            return _close_attempt(run, Status.DEAD, cut(error), now_ms)
+            return _close_attempt(run, AttemptStatus.FAILED, cut(error), now_ms)
         case Succeeded():
-            return _close_attempt(run, Status.SUCCEEDED, None, now_ms)
+            return _close_attempt(run, AttemptStatus.SUCCEEDED, None, now_ms)
         case Cancelled():
-            return _close_attempt(run, Status.CANCELLED, None, now_ms)
+            return _close_attempt(run, AttemptStatus.CANCELLED, None, now_ms)
 
 
-def _close_attempt(run: OpenRun, status: Status, error: str | None, now_ms: int) -> OpenRun:
+def _close_attempt(run: OpenRun, status: AttemptStatus, error: str | None,
+                   now_ms: int) -> OpenRun:  # fmt: skip
     invariant(run.attempts, f"{run.run_id} has an attempt to close")
     last = replace(run.attempts[-1], finished_ms=now_ms, status=status, error=error)
     return replace(run, attempts=(*run.attempts[:-1], last), last_error=error or run.last_error)
@@ -262,7 +272,7 @@ def _close_attempt(run: OpenRun, status: Status, error: str | None, now_ms: int)
 
 def _lost_attempt(run: OpenRun, now_ms: int) -> OpenRun:
     executor = run.attempts[-1].executor if run.attempts else "unknown"
-    return _close_attempt(run, Status.DEAD, f"executor {executor} was lost", now_ms)
+    return _close_attempt(run, AttemptStatus.FAILED, f"executor {executor} was lost", now_ms)
 
 
 def _retry(run: OpenRun, change: Transition, verdict: Verdict, ctx: Context) -> Decision:
@@ -312,5 +322,5 @@ def _withdrawn(run: OpenRun, now_ms: int) -> OpenRun:
     if run.phase is Phase.RETRYING:
         return replace(run, attempt=run.attempt + 1)
     if run.phase is Phase.RUNNING:
-        return _close_attempt(run, Status.CANCELLED, None, now_ms)
+        return _close_attempt(run, AttemptStatus.CANCELLED, None, now_ms)
     return run

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from executor.core.command import RunCommand
 from executor.core.settled import Promise, is_settled, promise
-from executor.core.table import Phase, Status
+from executor.core.table import AttemptStatus, Phase, Status
 
 REMEMBER_MS = 7 * 86_400_000
 """As long as ``runs`` keeps a command (7 days): a duplicate cannot come from it later."""
@@ -25,13 +25,13 @@ exceeds it is kept by itself."""
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try of a run. ``finished_ms`` and ``status`` are ``None`` while it is going on."""
+    """One try of a run. ``finished_ms`` is ``None`` while it is going on."""
 
     attempt: int
     started_ms: int
     executor: str
     finished_ms: int | None = None
-    status: Status | None = None
+    status: AttemptStatus = AttemptStatus.RUNNING
     error: str | None = None
 
 

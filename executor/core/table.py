@@ -54,6 +54,15 @@ class Status(StrEnum):
     DISPATCHED = "dispatched"
 
 
+class AttemptStatus(StrEnum):
+    """Status of one attempt in a list of attempts."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
 @dataclass(frozen=True, slots=True)
 class Transition:
     """Next phase, and the status that history shows from then on."""
