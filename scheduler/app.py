@@ -27,6 +27,7 @@ from scheduler.kafka.ownership import Ownership, OwnershipConfig
 from scheduler.kafka.positions import Positions, PositionsConfig
 from scheduler.kafka.reader import LogReader, ReaderConfig
 from scheduler.kafka.transaction import ProducerConfig, TransactionalProducer
+from scheduler.logs import configure_logs
 from scheduler.runtime import events
 from scheduler.runtime.clock import SystemClock
 from scheduler.runtime.partition import KINDS
@@ -52,6 +53,7 @@ def run_scheduler(settings: SchedulerSettings) -> int:
     Returns:
         An `ExitCode`: 0 after a clean stop. Errors are reported here, once.
     """
+    configure_logs()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
