@@ -96,7 +96,8 @@ class Attempt(Message):
     attempt: int = Field(ge=0)
     started_at: Instant | None = None
     finished_at: Instant | None = None
-    status: str
+    status: str | None = None
+    """How it ended; ``None`` while it is under way."""
     error: str | None = None
     executor: str | None = None
 

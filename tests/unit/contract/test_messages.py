@@ -178,3 +178,8 @@ def test_what_the_core_writes_is_what_the_models_say() -> None:
     span = Undispatched(NINE_MS, NINE_MS + 1_000, 2, "missed", "window")
     row = RunHistory.decode(undispatched_value("a", 4, span, NINE_MS + 5_000))
     assert (row.status, row.count, row.through) == (RunStatus.MISSED, 2, NINE_MS + 1_000)
+
+
+def test_an_attempt_under_way_has_no_status_yet() -> None:
+    row = RUN | {"status": "running", "attempts": [{"attempt": 1, "status": None}]}
+    assert RunHistory.decode(json.dumps(row).encode()).attempts[0].status is None
