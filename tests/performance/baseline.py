@@ -8,6 +8,7 @@ import multiprocessing
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from multiprocessing.synchronize import Event
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
@@ -34,8 +35,8 @@ BODY = (
 RUNS_A_SECOND = 2_800
 PERIOD_MS = 20
 LATENESS_S = 20.0
-_START_S = 5.0
-"""For the process to start and to warm up."""
+_WARM_S = 60.0
+"""For the process to start and the broker to have seen every partition."""
 
 Run = tuple[int, bytes, bytes]
 """Partition, key and value of one run command."""
@@ -54,10 +55,14 @@ def run_lateness(site: Site) -> list[Figure]:
     for_s = max(3.0, LATENESS_S * site.scale)
     plan = _Plan(site.bootstrap(), catalog.prefix, for_s)
     reader = LatenessReader(plan.bootstrap, catalog.name("runs"), catalog.partitions("runs"))
-    process = multiprocessing.get_context("spawn").Process(target=_commit_steadily, args=(plan,))
+    context = multiprocessing.get_context("spawn")
+    warm = context.Event()
+    process = context.Process(target=_commit_steadily, args=(plan, warm))
     process.start()
     try:
-        late_ms = reader.lateness_ms(for_s + _START_S)
+        if not warm.wait(_WARM_S):
+            raise TimeoutError(f"the bare loop was not ready within {_WARM_S:g} s")
+        late_ms = reader.lateness_ms(for_s + 2)  # it begins a second later, and may end late
         process.join(30)
     finally:
         process.kill()
@@ -155,27 +160,35 @@ class _Plan:
     for_s: float
 
 
-def _commit_steadily(plan: _Plan) -> None:
+def _commit_steadily(plan: _Plan, warm: Event) -> None:
     """In a process of its own: each `PERIOD_MS`, commit the runs due then."""
     catalog = load_catalog(prefix=plan.prefix)
     bare = BareProducer(plan.bootstrap, catalog)
     bare.warm_up()
+    warm.set()
     keys = [b"bench-%07d" % number for number in range(RUNS_A_SECOND)]
     members = [(partition_of(k, catalog.partitions("runs")), k, BODY % (k, k)) for k in keys]
-    per_period = RUNS_A_SECOND * PERIOD_MS // 1_000
-    due_ms = (int(time.time() * 1_000) // PERIOD_MS + 50) * PERIOD_MS
-    for period in range(int(plan.for_s * 1_000 / PERIOD_MS)):
+    begin_ms = (int(time.time() * 1_000) // PERIOD_MS + 50) * PERIOD_MS
+    end_ms = begin_ms + int(plan.for_s * 1_000)
+    while begin_ms < end_ms:
         # Pacing of a load, not synchronisation: the instants to come are the schedule.
-        time.sleep(max(0.0, due_ms / 1_000 - time.time()))
-        first = period * per_period % RUNS_A_SECOND
-        bare.commit(
-            [
-                (partition, key, run_command(body, due_ms, due_ms, "schedule", None))
-                for partition, key, body in members[first : first + per_period]
-            ]
-        )
-        due_ms += PERIOD_MS
+        time.sleep(max(0.0, begin_ms / 1_000 - time.time()))
+        now_ms = int(time.time() * 1_000)
+        # A late loop commits all that is due at once, as the scheduler does.
+        due = range(begin_ms, min(now_ms + 1, end_ms), PERIOD_MS)
+        bare.commit([command for due_ms in due for command in _due_runs(members, due_ms)])
+        begin_ms = due[-1] + PERIOD_MS if due else begin_ms
     bare.close()
+
+
+def _due_runs(members: list[Run], due_ms: int) -> list[Run]:
+    """The equal share of the members whose turn this period of the second is."""
+    share = len(members) * PERIOD_MS // 1_000
+    first = due_ms % 1_000 // PERIOD_MS * share
+    return [
+        (partition, key, run_command(body, due_ms, due_ms, "schedule", None))
+        for partition, key, body in members[first : first + share]
+    ]
 
 
 def _where(site: Site) -> str:
