@@ -79,7 +79,7 @@ class Position:
 
 
 class Positions:
-    """Asks in a thread of its own; no method blocks its caller."""
+    """Asks in a thread of its own; no method blocks its caller unless told to."""
 
     def __init__(self, config: PositionsConfig, watchdog: Watchdog = WATCHDOG) -> None:
         self._config, self._watchdog = config, watchdog
@@ -107,9 +107,11 @@ class Positions:
             self._refresh_at = 0.0
             self._wake.notify_all()
 
-    def drain(self) -> list[Position]:
-        """Return the answers since the last call, oldest first."""
+    def drain(self, wait_s: float = 0.0) -> list[Position]:
+        """Return the answers since the last call, oldest first; wait for one if asked to."""
         with self._wake:
+            if wait_s > 0:
+                self._wake.wait_for(lambda: self._answers or self._closed, wait_s)
             answers, self._answers = self._answers, []
         return answers
 
@@ -159,6 +161,7 @@ class Positions:
             with self._wake:
                 self._answers += [each for each in answers if each.partition in self._watched]
                 self._refresh_at = time.monotonic() + self._config.watch_every_s
+                self._wake.notify_all()
         with self._wake:
             if self._wanted.keys() & wanted.keys():
                 self._wake.wait_for(lambda: self._closed, self._config.retry_s)
@@ -170,6 +173,7 @@ class Positions:
                 if self._wanted.get(each.partition) == wanted[each.partition]:
                     del self._wanted[each.partition]
                     self._answers.append(each)
+            self._wake.notify_all()
 
 
 class _Asker:

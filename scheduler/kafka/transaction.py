@@ -35,9 +35,6 @@ from scheduler.kafka.watchdog import WATCHDOG, Watchdog, run_bounded
 RECORD_BYTES_MAX = 2_097_152
 """Above the largest record of any topic of ours (1 MiB, with room for the batch around it)."""
 
-QUEUE_MESSAGES = 500_000
-"""Above the largest transaction, so that producing it never waits for the network."""
-
 _PAUSE_S = 0.05
 
 
@@ -109,6 +106,8 @@ class ProducerConfig:
             that a take-over need not wait for a dead owner.
         retry_backoff_ms: small: after a commit the next transaction meets
             CONCURRENT_TRANSACTIONS until the markers are written, and waits this long.
+        queue_records: above the largest transaction, so that producing never waits for the
+            network.
         retry_s: how long one call is repeated before the producer is replaced.
         call_deadline_s: a client call that takes longer ends the process.
         extra: further librdkafka options.
@@ -118,6 +117,7 @@ class ProducerConfig:
     transactional_id: str
     transaction_timeout_ms: int = 3_000
     retry_backoff_ms: int = 5
+    queue_records: int = 500_000
     retry_s: float = 10.0
     call_deadline_s: float = 30.0
     extra: Options = field(default_factory=dict, repr=False)
@@ -261,7 +261,9 @@ class TransactionalProducer:
     def close(self, deadline_s: float) -> None:
         """Close the client, waiting at most ``deadline_s`` seconds."""
         producer, self._producer = self._producer, None
-        if producer is not None and not run_bounded("close producer", producer.close, deadline_s):
+        if producer is None:
+            return
+        if not run_bounded("close producer", lambda: _close(producer), deadline_s):
             LOGGER.warning("producer did not close within %g s", deadline_s)
 
     # ---- the calls of a transaction ---------------------------------------------------------
@@ -387,12 +389,9 @@ class TransactionalProducer:
 
     def _discard(self, producer: Producer) -> None:
         """Close in the background: it may wait for what is in flight, or hang."""
-
-        def close() -> None:
-            producer.purge()
-            producer.close()
-
-        threading.Thread(target=close, name="close old producer", daemon=True).start()
+        threading.Thread(
+            target=_close, args=(producer,), name="close old producer", daemon=True
+        ).start()
 
     def _init(self, producer: Producer, until: float) -> bool:
         """Take over the transactional id; the same call again while it says retriable."""
@@ -411,6 +410,14 @@ class TransactionalProducer:
                 return True
 
 
+def _close(producer: Producer) -> None:
+    try:
+        producer.purge()
+        producer.close()
+    except KafkaException as failure:  # a fatal error is said once more at the end
+        LOGGER.info("producer: close: %s", error_of(failure).str())
+
+
 def _options(config: ProducerConfig) -> dict[str, Any]:
     own: dict[str, str | int | float | bool] = {
         "transactional.id": config.transactional_id,
@@ -426,7 +433,7 @@ def _options(config: ProducerConfig) -> dict[str, Any]:
         "compression.type": "lz4",
         "batch.num.messages": 10_000,
         "batch.size": 1_000_000,
-        "queue.buffering.max.messages": QUEUE_MESSAGES,
+        "queue.buffering.max.messages": config.queue_records,
         "queue.buffering.max.kbytes": 1_048_576,
         "message.max.bytes": RECORD_BYTES_MAX,
         "allow.auto.create.topics": False,

@@ -1,6 +1,7 @@
 """Clients for the tests of the Kafka edge."""
 
 import pytest
+
 from tests.conftest import Kafka
 from tests.integration.kafka.edge import Edge
 

@@ -1,12 +1,12 @@
 """Membership apart from data, against a real broker."""
 
 import pytest
-from tests.integration.kafka.edge import Edge, poll_until, until
 
 from scheduler.core.records import Outgoing
 from scheduler.errors import FencedError, InvariantViolation
 from scheduler.kafka.ownership import Ownership, OwnershipConfig
 from scheduler.kafka.transaction import Aborted, Committed, OffsetCommit
+from tests.integration.kafka.edge import Edge, poll_until, until
 
 pytestmark = pytest.mark.integration
 

@@ -1,14 +1,12 @@
 """Committed positions in the background, against a real broker."""
 
-import time
-
 import pytest
 from confluent_kafka import TopicPartition
-from tests.integration.kafka.edge import Edge, until
 
 from scheduler.core.records import Outgoing
 from scheduler.kafka.positions import Position, Positions
 from scheduler.kafka.transaction import Committed, OffsetCommit
+from tests.integration.kafka.edge import Edge, until
 
 pytestmark = pytest.mark.integration
 
@@ -18,10 +16,9 @@ def answers(positions: Positions, count: int, *, stable: bool) -> dict[int, Posi
     found: dict[int, Position] = {}
 
     def enough() -> bool:
-        for each in positions.drain():
+        for each in positions.drain(0.1):
             if each.stable is stable:
                 found[each.partition] = each
-        time.sleep(0.01)
         return len(found) >= count
 
     until(enough, "positions")
