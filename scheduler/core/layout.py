@@ -7,6 +7,7 @@
     w <p> <due> ONE_SHOT <job id>  wheel: a one-shot, its run command body included
     w <p> <due> DELAYED <offset>   wheel: a delayed run, its whole run command
     w <p> <due> PURGE <job id>     wheel: forget a deleted key
+    w <p> <due> PURGE 0 <command>  wheel: forget a command that was done
     r <p> <job id> 0 <offset>      delayed runs of a job (so that a deletion finds them)
     o <p> <offset>                 delayed runs by offset (so that the oldest is one seek away)
     k <p> <command id>             commands done
@@ -25,6 +26,8 @@ from scheduler.core.cursor import Cursor, Position, decode_cursor, encode_cursor
 ONE_SHOT = bytes(16)
 PURGE = bytes(15) + b"\x01"
 DELAYED = b"\xff" * 16
+COMMAND = b"\x00"
+"""Begins the rest of a PURGE entry for a command; no job id contains it."""
 
 _P = struct.Struct(">cH")
 _WHEEL = struct.Struct(">cHQ")

@@ -10,7 +10,15 @@ from scheduler.core.cursor import Position
 from scheduler.core.definition import CompiledJob
 from scheduler.core.draft import Draft, Due
 from scheduler.core.intake import Cancel, Command, DelayedRun, Trigger
-from scheduler.core.layout import DELAYED, Waiting, command_key, encode_instant
+from scheduler.core.layout import (
+    COMMAND,
+    DELAYED,
+    PURGE,
+    Waiting,
+    command_key,
+    encode_instant,
+    wheel_key,
+)
 from scheduler.core.records import Incoming
 from scheduler.core.reports import cancel_value
 from scheduler.core.wheel import hold_delayed
@@ -84,7 +92,7 @@ def accept_command(draft: Draft, record: Incoming) -> None:
         seen = command_key(draft.partition, f"{job_id} {command.command_id}")
         if draft.stage.get(seen) is not None:
             return
-        draft.stage.put(seen, encode_instant(record.appended_ms))
+        _remember(draft, f"{job_id} {command.command_id}", record.appended_ms)
         _do(draft, key, job_id, command, record.appended_ms)
     except RequestError as error:
         _refuse(draft, record, error, command)
@@ -97,8 +105,16 @@ def absorb_command(draft: Draft, record: Incoming) -> None:
         command = draft.decoder.command(record)
     except RequestError:
         return
-    name = f"{job_id} {command.command_id}"
-    draft.stage.put(command_key(draft.partition, name), encode_instant(record.appended_ms))
+    _remember(draft, f"{job_id} {command.command_id}", record.appended_ms)
+
+
+def _remember(draft: Draft, name: str, appended_ms: int) -> None:
+    """Note that a command is done, until the log itself has forgotten it."""
+    due = appended_ms + draft.setting.forget_ms
+    if due <= draft.before[0]:
+        return
+    draft.stage.put(command_key(draft.partition, name), encode_instant(appended_ms))
+    draft.stage.put(wheel_key(draft.partition, due, PURGE + COMMAND + name.encode()), b"")
 
 
 def _do(draft: Draft, key: bytes, job_id: str, command: Command, appended_ms: int) -> None:

@@ -25,6 +25,7 @@ from scheduler.core.definition import Cohort, OnceSpec
 from scheduler.core.draft import Draft, Due, end_of
 from scheduler.core.instant import format_instant
 from scheduler.core.layout import (
+    COMMAND,
     DELAYED,
     MEMBER_HEAD,
     MEMBER_ID,
@@ -32,6 +33,8 @@ from scheduler.core.layout import (
     PURGE,
     Waiting,
     cohort_key,
+    command_key,
+    decode_entry,
     decode_instant,
     decode_one_shot,
     decode_waiting,
@@ -268,8 +271,11 @@ def drop_delayed(stage: Staging, partition: int, due: int, offset: int, job_id: 
 
 
 def _purge(draft: Draft, due: int, job_id: bytes) -> None:
-    """Forget a key that was deleted long enough ago, and what `cursors` says of it."""
+    """Forget a command, or a key deleted long enough ago and what `cursors` says of it."""
     draft.stage.delete(wheel_key(draft.partition, due, PURGE + job_id))
+    if job_id[:1] == COMMAND:
+        draft.stage.delete(command_key(draft.partition, job_id[1:].decode()))
+        return
     entry = draft.entry(job_id)
     if entry.version is not None or entry.begin_ms + draft.setting.forget_ms > due:
         return
@@ -364,12 +370,20 @@ def advance(stage: Staging, partition: int, position: Position, limit: int) -> b
             drop_delayed(stage, partition, due, offset, decode_waiting(value).job_id)
             moved += 1
         elif (due, rest) <= position and rest[:16] == PURGE:
-            stage.delete(key)
-            stage.delete(job_key(partition, rest[16:]))
+            _purge_behind(stage, partition, key, rest[16:])
             moved += 1
         if moved >= limit:
             return False
     return True
+
+
+def _purge_behind(stage: Staging, partition: int, key: bytes, name: bytes) -> None:
+    """Forget what another owner's hand has passed (a key only if it is still gone)."""
+    stage.delete(key)
+    if name[:1] == COMMAND:
+        stage.delete(command_key(partition, name[1:].decode()))
+    elif decode_entry(stage.get(job_key(partition, name))).version is None:
+        stage.delete(job_key(partition, name))
 
 
 def _advance_cohort(

@@ -88,6 +88,7 @@ class Piece:
     gap: tuple[int, int] | None = None
 
 
+@lru_cache(maxsize=1)
 def tzdata_version() -> str:
     """Version of the time zone data, e.g. ``2026.6``; recorded with the cursor."""
     return importlib.metadata.version("tzdata")

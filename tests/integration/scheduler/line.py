@@ -41,7 +41,7 @@ class User:
         *,
         topic: str = "jobs",
         partition: int | None = None,
-        headers: dict[str, bytes] | None = None,
+        headers: dict[str, str | bytes | None] | None = None,
     ) -> tuple[int, int]:
         """Produce one record; its partition and offset."""
         place = (
