@@ -94,7 +94,8 @@ class Up:
 
     def _prepare(self, settings: KafkaSettings) -> Session:
         catalog, options = settings.catalog(), settings.client_options()
-        admin = KafkaAdmin(options, settings.replication_factor)
+        # Its clients' own lines would come between ours when Kafka ends before this process.
+        admin = KafkaAdmin({**options, "log_level": 0}, settings.replication_factor)
         changed = apply_topics(catalog, admin)
         self.say(f"Topics are as topics.yaml says ({len(changed)} change(s)).")
         if self.examples:
@@ -106,7 +107,7 @@ class Up:
         stack.callback(stop_all, children)
         for child in children:
             child.start()
-            self.say(f"{child.name} started; its log: {child.log}")
+            self.say(f"{child.name} started (process {child.pid}); its log: {child.log}")
         return children
 
     def _child(self, name: str, settings: KafkaSettings) -> Child:
