@@ -123,6 +123,11 @@ class ProducerConfig:
     extra: Options = field(default_factory=dict, repr=False)
 
     @property
+    def call_s(self) -> float:
+        """One call's own timeout: it is called again at least twice before the deadline."""
+        return self.retry_s / 3
+
+    @property
     def slow_s(self) -> float:
         """An end that took longer than half a request's time may have been sent twice."""
         return self.transaction_timeout_ms / 1000 / 2
@@ -279,7 +284,7 @@ class TransactionalProducer:
             TopicPartition(topic, number, each.offset, each.metadata)
             for (topic, number), each in offsets.items()
         ]
-        timeout_s = self._config.retry_s
+        timeout_s = self._config.call_s
         self._call(Phase.BEGIN, producer.begin_transaction)
         self._call(Phase.PRODUCE, lambda: self._produce(producer, records))
         self._call(
@@ -371,7 +376,7 @@ class TransactionalProducer:
             return Uncertain(reason)
         producer = self._current()
         try:
-            self._end(Phase.ABORT, lambda: producer.abort_transaction(self._config.retry_s))
+            self._end(Phase.ABORT, lambda: producer.abort_transaction(self._config.call_s))
         except _Failure as second:
             self._replace(str(second))
             return Uncertain(f"{reason}; then {second}")
