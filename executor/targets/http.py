@@ -63,6 +63,9 @@ class HttpTarget:
         method = str(target.get("method") or "POST").upper()
         if method not in _METHODS:
             raise ValueError(f"method {method} is not one of {', '.join(sorted(_METHODS))}")
+        url = httpx.URL(str(target.get("url") or ""))
+        if url.scheme not in ("http", "https") or not url.host:
+            raise ValueError(f"{str(url)[:100]!r} is not an http or https address")
         own = target.get("headers")
         headers = {str(k): str(v) for k, v in own.items()} if isinstance(own, Mapping) else {}
         names = {name.lower() for name in headers}
@@ -70,7 +73,7 @@ class HttpTarget:
             headers["Content-Type"] = "application/json"
         headers |= order.headers()
         body = None if method in ("GET", "HEAD") else json_bytes(order.payload)
-        return self._client.build_request(method, str(target["url"]), headers=headers, content=body)
+        return self._client.build_request(method, url, headers=headers, content=body)
 
 
 def _success_codes(order: Order) -> frozenset[int]:
