@@ -4,6 +4,7 @@ import hashlib
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import structlog
@@ -91,19 +92,23 @@ def _run(settings: SchedulerSettings, stop: threading.Event) -> None:
 
 
 def _loop(worker: Worker, stop: threading.Event, store: OrderedStore, flush_s: int) -> None:
-    done = threading.Event()
-    flusher = threading.Thread(target=_flush_regularly, args=(store, flush_s, done), daemon=True)
-    flusher.start()
-    try:
-        while not stop.is_set():
-            worker.step()
-    finally:
-        done.set()
-        flusher.join()
+    with ThreadPoolExecutor(1, "flush") as pool:
+        done = threading.Event()
+        flushing = pool.submit(_flush_regularly, store, flush_s, done)
+        try:
+            while not stop.is_set() and not flushing.done():
+                worker.step()
+        finally:
+            done.set()
+        flushing.result()
 
 
 def _flush_regularly(store: OrderedStore, every_s: int, done: threading.Event) -> None:
-    """Bound what a crash costs; off the core thread, which must not wait for a disk."""
+    """Bound what a crash costs; off the core thread, which must not wait for a disk.
+
+    Raises:
+        StoreLostError: the store cannot be made durable; the loop ends with it.
+    """
     while not done.wait(every_s):
         store.flush()
 

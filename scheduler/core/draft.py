@@ -18,6 +18,7 @@ from scheduler.core.intake import DelayedRun
 from scheduler.core.layout import (
     JobEntry,
     cohort_key,
+    decode_cohort,
     decode_entry,
     encode_entry,
     job_key,
@@ -107,6 +108,7 @@ class Draft:
         self.fresh: set[bytes] = set()
         self.waiting_offsets: list[int] = []
         self.runs = 0
+        self.steps = 0
         self._messages: defaultdict[str, list[tuple[bytes, bytes]]] = defaultdict(list)
         self._missed: dict[tuple[bytes, int, str, str, int], _Miss] = {}
         self._stretch: defaultdict[bytes, int] = defaultdict(int)
@@ -134,7 +136,7 @@ class Draft:
     def cohort(self, digest: bytes) -> Cohort | None:
         """A cohort of this partition by its digest."""
         value = self.stage.get(cohort_key(self.partition, digest))
-        return None if value is None else _cohort(value)
+        return None if value is None else cohort_of(decode_cohort(value).cohort)
 
     # ---- what is to be done -------------------------------------------------------------
 
@@ -216,7 +218,8 @@ class Draft:
 
 
 @lru_cache(maxsize=65_536)
-def _cohort(encoded: bytes) -> Cohort:
+def cohort_of(encoded: bytes) -> Cohort:
+    """A cohort by its canonical JSON."""
     return Cohort.decode(encoded)
 
 

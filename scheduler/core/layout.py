@@ -1,7 +1,7 @@
 """Where a partition's state lies in the ordered store: keys and values, nothing else.
 
     j <p> <job id>                 what is known of a key: the version in force, its beginning
-    c <p> <cohort>                 the cohort (canonical JSON)
+    c <p> <cohort>                 the cohort (canonical JSON), and where its wheel entry lies
     m <p> <cohort> <job id>        a member: valid range, definition offset, run command body
     w <p> <due> <cohort>           wheel: a cohort's next instant
     w <p> <due> ONE_SHOT <job id>  wheel: a one-shot, its run command body included
@@ -32,6 +32,7 @@ COMMAND = b"\x00"
 _P = struct.Struct(">cH")
 _WHEEL = struct.Struct(">cHQ")
 _INSTANT = struct.Struct(">q")
+_SPAN = struct.Struct(">qq")
 _MEMBER = struct.Struct(">qqq")
 _ONE_SHOT = struct.Struct(">qq16s")
 _DELAYED = struct.Struct(">qqBH")
@@ -199,6 +200,33 @@ def meta_key(partition: int) -> bytes:
 
 
 # ---- values -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CohortEntry:
+    """A cohort of a partition.
+
+    Attributes:
+        since_ms: no member has a pending instant at or before this one (nominal).
+        next_ms: the nominal instant of its wheel entry, the first after ``since_ms``;
+            `FOREVER_MS` where the schedule has ended.
+        cohort: the cohort, encoded.
+    """
+
+    since_ms: int
+    next_ms: int
+    cohort: bytes
+
+
+def encode_cohort(entry: CohortEntry) -> bytes:
+    """Value under a cohort's key."""
+    return _SPAN.pack(entry.since_ms, entry.next_ms) + entry.cohort
+
+
+def decode_cohort(value: bytes) -> CohortEntry:
+    """Inverse of `encode_cohort`."""
+    since, following = _SPAN.unpack_from(value)
+    return CohortEntry(since, following, value[_SPAN.size :])
 
 
 def encode_instant(nominal_ms: int) -> bytes:

@@ -132,4 +132,4 @@ def _instant(ms: int | None) -> str | None:
 
 
 def _json(plain: object) -> bytes:
-    return json.dumps(plain, separators=(",", ":")).encode()
+    return json.dumps(plain, separators=(",", ":"), ensure_ascii=False).encode()

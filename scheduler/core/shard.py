@@ -71,7 +71,7 @@ class Decision:
 
     Attributes:
         position: offset of ``jobs[p]`` to commit, with ``cursor`` as its metadata.
-        runs: runs dispatched or recorded as not dispatched.
+        cost: runs dispatched or recorded as not dispatched, or wheel entries visited.
         taken: records consumed from the inbox: jobs, commands, retries.
         held: (job id, nominal, +1 or -1): delayed runs of ours that begin or end to wait.
         collected: finished one-shots up to here have their tombstones.
@@ -83,7 +83,7 @@ class Decision:
     dispatches: list[Dispatch]
     records: list[Outgoing]
     writes: list[Write]
-    runs: int
+    cost: int
     taken: tuple[int, int, int]
     held: list[tuple[bytes, int, int]]
     collected: Position
@@ -216,7 +216,7 @@ class Shard:
             dispatches=draft.dispatches(),
             records=draft.history() + draft.records,
             writes=draft.stage.writes(),
-            runs=draft.runs,
+            cost=max(draft.runs, draft.steps),
             taken=(len(jobs), len(commands), len(retries)),
             held=draft.held,
             collected=collected,

@@ -145,7 +145,7 @@ def _with_payload(job: CompiledJob, payload: bytes) -> bytes:
     run_id = plain.pop("run_id")
     plain["payload"] = json.loads(payload)
     plain["run_id"] = run_id
-    return json.dumps(plain, separators=(",", ":")).encode()[1:-2]
+    return json.dumps(plain, separators=(",", ":"), ensure_ascii=False).encode()[1:-2]
 
 
 def _refuse(draft: Draft, record: Incoming, error: RequestError, command: Command | None) -> None:

@@ -55,7 +55,7 @@ from scheduler.core.settle import (
     one_shot_key,
     settle,
 )
-from scheduler.core.wheel import drop_delayed, ensure_cohort, fact_key
+from scheduler.core.wheel import drop_delayed, fact_key, join_cohort
 from scheduler.errors import DefinitionError
 
 
@@ -443,7 +443,7 @@ def _exchange(
 
 def _put_on(draft: Draft, key: bytes, version: Version, job: CompiledJob) -> None:
     partition, stage = draft.partition, draft.stage
-    ensure_cohort(stage, partition, job.cohort, draft.until)
+    join_cohort(stage, partition, job.cohort, draft.until, version.valid_from_ms)
     if version.paused:
         return
     if version.run_at_ms is not None:

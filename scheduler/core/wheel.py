@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 
 from scheduler.core.command import command_head, command_tail
 from scheduler.core.cursor import Position
-from scheduler.core.definition import Cohort, OnceSpec
-from scheduler.core.draft import Draft, Due, end_of
+from scheduler.core.definition import FOREVER_MS, Cohort, OnceSpec
+from scheduler.core.draft import Draft, Due, cohort_of, end_of
 from scheduler.core.instant import format_instant
 from scheduler.core.layout import (
     COMMAND,
@@ -31,14 +31,17 @@ from scheduler.core.layout import (
     MEMBER_ID,
     ONE_SHOT,
     PURGE,
+    CohortEntry,
     Waiting,
     cohort_key,
     command_key,
+    decode_cohort,
     decode_entry,
     decode_instant,
     decode_one_shot,
     decode_waiting,
     delayed_key,
+    encode_cohort,
     encode_instant,
     encode_waiting,
     encode_waiting_index,
@@ -70,7 +73,7 @@ class Walk:
 
     Attributes:
         target: the position it may reach.
-        budget: runs (dispatched or recorded) this walk may decide.
+        budget: runs (dispatched or recorded) this walk may decide, and entries it may visit.
         skip: keys with records in the same transaction; they are settled one by one.
         held: see `Held`.
         promise: whether ``settled_below`` may be promised at all.
@@ -99,7 +102,8 @@ def walk(draft: Draft, plan: Walk) -> Position:
     while entries and entries[0][:2] <= plan.target:
         due, key, value = entries[0]
         left = plan.budget - draft.runs
-        if left <= 0 or (unread is not None and (due, key) >= unread):
+        draft.steps += 1
+        if left <= 0 or draft.steps > plan.budget or (unread is not None and (due, key) >= unread):
             return reached
         heapq.heappop(entries)
         decided = draft.runs
@@ -310,15 +314,17 @@ def _move_on(
 
 
 def place(
-    stage: Staging, partition: int, cohort: Cohort, after_ms: int
+    stage: Staging, partition: int, cohort: Cohort, since_ms: int
 ) -> tuple[int, bytes, bytes] | None:
-    """Put a cohort's entry at its first nominal instant after ``after_ms``.
+    """Put a cohort's entry at its first nominal instant after ``since_ms``.
 
     Returns:
         (due, digest, value) of the entry, ``None`` where the schedule ends.
     """
-    schedule = _recurring(cohort)
-    nominal = schedule.next_after(after_ms)
+    nominal = _recurring(cohort).next_after(since_ms)
+    following = FOREVER_MS if nominal is None else nominal
+    entry = CohortEntry(since_ms, following, cohort.encoded)
+    stage.put(cohort_key(partition, cohort.digest), encode_cohort(entry))
     if nominal is None:
         return None
     due, value = nominal + cohort.jitter_ms, encode_instant(nominal)
@@ -338,14 +344,28 @@ def beyond(cohort: Cohort, position: Position, job_id: bytes | None = None) -> i
     return nominal if key <= resume else nominal - 1
 
 
-def ensure_cohort(stage: Staging, partition: int, cohort: Cohort, position: Position) -> None:
-    """Make a cohort known to a partition, its entry beyond ``position``."""
+def join_cohort(
+    stage: Staging, partition: int, cohort: Cohort, position: Position, valid_from_ms: int
+) -> None:
+    """Make sure that a cohort's entry is not later than a new member's first instant.
+
+    The entry lies beyond ``position`` and beyond what any member is valid from: a cohort whose
+    members are all new is not walked through a past in which it had none.
+    """
     key = cohort_key(partition, cohort.digest)
-    if stage.get(key) is not None:
+    value = stage.get(key)
+    if isinstance(cohort.schedule, OnceSpec):
+        if value is None:
+            stage.put(key, encode_cohort(CohortEntry(0, FOREVER_MS, cohort.encoded)))
         return
-    stage.put(key, cohort.encoded)
-    if not isinstance(cohort.schedule, OnceSpec):
-        place(stage, partition, cohort, beyond(cohort, position))
+    since = max(beyond(cohort, position), valid_from_ms)
+    if value is None:
+        place(stage, partition, cohort, since)
+        return
+    entry = decode_cohort(value)
+    if since < entry.since_ms:
+        stage.delete(wheel_key(partition, entry.next_ms + cohort.jitter_ms, cohort.digest))
+        place(stage, partition, cohort, since)
 
 
 def advance(stage: Staging, partition: int, position: Position, limit: int) -> bool:
@@ -390,11 +410,12 @@ def _advance_cohort(
     stage: Staging, partition: int, key: bytes, digest: bytes, position: Position
 ) -> None:
     stage.delete(key)
-    encoded = stage.get(cohort_key(partition, digest))
-    if encoded is None:
+    value = stage.get(cohort_key(partition, digest))
+    if value is None:
         return
-    cohort = Cohort.decode(encoded)
-    place(stage, partition, cohort, beyond(cohort, position))
+    entry = decode_cohort(value)
+    cohort = cohort_of(entry.cohort)
+    place(stage, partition, cohort, max(beyond(cohort, position), entry.since_ms))
 
 
 def _recurring(cohort: Cohort) -> Schedule:

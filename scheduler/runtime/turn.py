@@ -119,7 +119,7 @@ class Turn:
             decision = shard.decide(now_ms, hand, max(left, 1), partition.drained,
                                     max(records_most, 1))  # fmt: skip
             decisions.append(decision)
-            left -= decision.runs + sum(decision.taken)
+            left -= decision.cost + sum(decision.taken)
             if left <= 0:
                 self._first = (self._first + count + 1) % len(partitions)
                 break

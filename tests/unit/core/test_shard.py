@@ -346,3 +346,27 @@ def name_all(shard: object, now: float) -> list[str]:
     decision = shard.decide(at(now), at(now), 1_000, drained=True)  # type: ignore[attr-defined]
     values = [json.loads(v) for d in decision.dispatches for _, v in d.messages]
     return [name(value) for value in values]
+
+
+def test_a_new_cohort_is_not_walked_through_a_past_without_members() -> None:
+    """The first worker of a cluster begins a day back; that must not cost a day's instants."""
+    bench = Bench()
+    bench.put("a", 86_000, start_at=text(0), every="PT1S")
+    assert bench.turn(86_000.5) == []
+    assert bench.last is not None
+    assert bench.last.cost <= 1
+    bench.put("b", 86_001.2, start_at=text(0), end_at=text(86_002), every="PT1S")
+    assert bench.turn(86_002) == ["a@86001", "a@86002", "b@86002"]
+
+
+def test_a_member_that_begins_earlier_brings_its_cohort_forward() -> None:
+    bench = Bench()
+    bench.put("later", 0, start_at=text(100), schedule="*/10 * * * * *")
+    bench.turn(1)
+    bench.put("a", 2, schedule="*/10 * * * * *")
+    bench.turn(3)
+    assert bench.turn(10) == ["a@10"]
+    sent = [run for now in range(20, 130, 10) for run in bench.turn(now)]
+    assert sent[:9] == [f"a@{now}" for now in range(20, 110, 10)]
+    assert sent[9] == "later@100"
+    assert name_all(bench.rebuilt(), 130) == name_all(bench.shard, 130)
