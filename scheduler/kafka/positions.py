@@ -23,7 +23,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from scheduler.errors import RetryableError
+from scheduler.errors import ConfigError, RetryableError
 from scheduler.kafka.admin import KafkaAdmin
 from scheduler.kafka.client import LOGGER, Options, client_options
 from scheduler.kafka.watchdog import WATCHDOG, Watchdog
@@ -132,7 +132,7 @@ class Positions:
             try:
                 with self._watchdog.guard("positions", 6 * self._config.request_s):
                     self._round(asker)
-            except (KafkaException, RetryableError) as failure:
+            except (KafkaException, RetryableError, ConfigError, TimeoutError) as failure:
                 LOGGER.warning("positions: %s; asked again", failure)
                 asker = _Asker(self._config)
                 with self._wake:

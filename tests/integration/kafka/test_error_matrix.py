@@ -100,7 +100,7 @@ def test_a_fatal_error_replaces_the_producer(
 def test_what_passes_is_retried_inside(
     cluster: mock.MockCluster, producer: TransactionalProducer, api: int, code: int
 ) -> None:
-    cluster.inject(api, [code] * 3)
+    cluster.inject(api, [code] * 2)
     assert isinstance(send(producer), Committed)
 
 

@@ -49,6 +49,6 @@ def test_the_client_itself_writes_this_layout(instance: str | None) -> None:
     if instance is not None:
         options["group.instance.id"] = instance
     consumer = Consumer(options)
-    data = bytes(consumer.consumer_group_metadata())  # type: ignore[call-overload]
+    data = bytes(consumer.consumer_group_metadata())
     assert parse_group_metadata(data) == GroupMetadata("g", -1, "", instance)
     consumer.close()
