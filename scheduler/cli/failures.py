@@ -7,6 +7,7 @@ from confluent_kafka import KafkaException
 from typer.core import TyperGroup
 
 from scheduler.errors import (
+    ClientFatalError,
     ConfigError,
     DuewheelError,
     ExitCode,
@@ -30,7 +31,9 @@ class OneLineErrors(TyperGroup):
 
 def exit_code(error: BaseException) -> ExitCode:
     """The exit code an error ends a command with."""
-    return ExitCode.CONFIG if isinstance(error, ConfigError) else ExitCode.FAILURE
+    if isinstance(error, ConfigError):
+        return ExitCode.CONFIG
+    return ExitCode.CLIENT_FATAL if isinstance(error, ClientFatalError) else ExitCode.FAILURE
 
 
 def one_line(error: BaseException) -> str:
