@@ -7,9 +7,7 @@ import json
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -23,32 +21,6 @@ pytestmark = pytest.mark.integration
 
 DEADLINE_S = 120.0
 SECTION = "A job from Kafka's console producer"
-
-
-@pytest.fixture
-def environment(kafka: Kafka, prefix: str, tmp_path: Path) -> dict[str, str]:
-    kafka.topics(prefix)
-    return {
-        **os.environ,
-        "KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap,
-        "DUEWHEEL_TOPIC_PREFIX": prefix,
-        "DUEWHEEL_STATE_DIR": str(tmp_path / "state"),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }
-
-
-@pytest.fixture
-def workers(environment: dict[str, str], tmp_path: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """A scheduler and an executor, as processes of their own."""
-    running = []
-    for name in ("scheduler", "executor"):
-        with (tmp_path / f"{name}.log").open("wb") as output:
-            command = [sys.executable, "-m", "duewheel", name]
-            running.append(subprocess.Popen(command, env=environment, stdout=output, stderr=output))
-    yield running
-    for process in running:
-        process.kill()
-        process.wait()
 
 
 def _shell(command: str, environment: Mapping[str, str]) -> str:
