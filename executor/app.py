@@ -193,7 +193,11 @@ def _edges(settings: ExecutorSettings, catalog: TopicCatalog, routes: ExecutorRo
 def _lookup(admin: KafkaAdmin) -> Lookup:
     def partitions(topic: str) -> int | None:
         with WATCHDOG.guard("topic metadata", LOOKUP_DEADLINE_S):
-            found = admin.topic_identities([topic]).get(topic)
+            try:
+                found = admin.topic_identities([topic]).get(topic)
+            except ConfigError as error:  # e.g. not authorised: this run's trouble, not ours
+                log.warning(events.TOPIC_DENIED, topic=topic, error=str(error))
+                return None
         return None if found is None else found.partitions
 
     return partitions

@@ -8,6 +8,7 @@ EXECUTOR_DRAINING = "executor_draining"  # in_flight, limit_s
 EXECUTOR_STOPPED = "executor_stopped"  # instance, unfinished
 EXECUTOR_FAILED = "executor_failed"  # error; error, exit_code
 TOPIC_DIFFERS = "topic_differs"  # warning; difference
+TOPIC_DENIED = "topic_denied"  # warning; topic, error
 PARTITIONS_ASSIGNED = "partitions_assigned"  # partitions
 PARTITIONS_GONE = "partitions_gone"  # partitions, cancelled
 PARTITION_LIVE = "partition_live"  # debug; partition, position, values, inherited

@@ -1,10 +1,12 @@
 """Values of ``run-state`` as JSON. Written and read by executors alone.
 
-The format carries a version; a record of another version, or one that cannot be read, is
-refused: state that is guessed would run things twice.
+The format carries a version. A record of a later one ends the process: it holds what this
+executor does not know, and state that is guessed would run things twice. What is no record of
+ours at all is refused, and its key stays unknown.
 """
 
 import json
+from functools import lru_cache
 from typing import cast
 
 from executor.core.command import run_command
@@ -18,11 +20,25 @@ from executor.core.state import (
 )
 from executor.core.table import AttemptStatus, Phase, Status
 from scheduler.core.instant import format_instant, parse_instant
-from scheduler.errors import RequestError
+from scheduler.errors import ConfigError, RequestError
 
 VERSION = 1
 
 Plain = dict[str, object]
+
+instant_text = lru_cache(maxsize=4096)(format_instant)
+"""A transaction writes the same few instants again and again."""
+
+_UTF8 = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_ASCII = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def json_bytes(plain: object) -> bytes:
+    """Compact JSON in UTF-8; escaped where a text has no UTF-8 (half of a surrogate pair)."""
+    try:
+        return _UTF8(plain).encode()
+    except UnicodeEncodeError:
+        return _ASCII(plain).encode()
 
 
 def encode_state(value: StateValue) -> bytes:
@@ -34,11 +50,16 @@ def encode_state(value: StateValue) -> bytes:
             plain = {"kind": "finished", "version": VERSION, **_finished(value)}
         case JobSummary():
             plain = _summary(value)
-    return json.dumps(plain, separators=(",", ":")).encode()
+    return json_bytes(plain)
 
 
 def decode_state(key: bytes | None, value: bytes | None) -> StateChange:
-    """Inverse of `encode_state`; a ``None`` value forgets the key. Raises `RequestError`."""
+    """Inverse of `encode_state`; a ``None`` value forgets the key.
+
+    Raises:
+        RequestError: it is no record of ours.
+        ConfigError: a later version of Duewheel wrote it.
+    """
     try:
         text = (key or b"").decode("ascii")
         if value is None:
@@ -49,8 +70,12 @@ def decode_state(key: bytes | None, value: bytes | None) -> StateChange:
 
 
 def _value(plain: Plain) -> StateValue:
-    if plain["version"] != VERSION:
-        raise ValueError(f"version {plain['version']!r}, this executor reads {VERSION}")
+    version = _int(plain["version"])
+    if version > VERSION:
+        raise ConfigError(
+            f"run-state holds records of version {version}, this executor reads {VERSION}: "
+            "upgrade it, all executors of the queue alike"
+        )
     match plain["kind"]:
         case "open":
             return _read_open(plain)
@@ -94,7 +119,7 @@ def _read_open(plain: Plain) -> OpenRun:
 def attempt_plain(attempt: Attempt) -> Plain:
     """An attempt as history, dead letters and run-state show it."""
     return {
-        "attempt": attempt.attempt, "started_at": format_instant(attempt.started_ms),
+        "attempt": attempt.attempt, "started_at": instant_text(attempt.started_ms),
         "finished_at": optional_instant(attempt.finished_ms), "status": attempt.status,
         "error": attempt.error, "executor": attempt.executor,
     }  # fmt: skip
@@ -114,10 +139,10 @@ def _read_attempt(plain: Plain) -> Attempt:
 def _finished(run: FinishedRun) -> Plain:
     return {
         "run_id": run.run_id, "job_id": run.job_id,
-        "scheduled_at": format_instant(run.scheduled_ms),
+        "scheduled_at": instant_text(run.scheduled_ms),
         "definition_offset": run.definition_offset, "attempt": run.attempt,
         "deferral": run.deferral, "status": run.status,
-        "finished_at": format_instant(run.finished_ms), "replays": run.replays,
+        "finished_at": instant_text(run.finished_ms), "replays": run.replays,
     }  # fmt: skip
 
 
@@ -138,12 +163,12 @@ def _read_finished(plain: Plain) -> FinishedRun:
 def _summary(summary: JobSummary) -> Plain:
     return {
         "kind": "job", "version": VERSION, "job_id": summary.job_id,
-        "settled": [{"settled_below": format_instant(below), "definition_offset": offset}
+        "settled": [{"settled_below": instant_text(below), "definition_offset": offset}
                     for below, offset in summary.promises],
         "finished": [_finished(run) for run in summary.finished], "runs": summary.runs,
         "last_success_at": optional_instant(summary.last_success_ms),
         "failures_in_a_row": summary.failures_in_a_row, "deleted": summary.deleted,
-        "updated_at": format_instant(summary.updated_ms),
+        "updated_at": instant_text(summary.updated_ms),
     }  # fmt: skip
 
 
@@ -163,7 +188,7 @@ def _read_summary(plain: Plain) -> JobSummary:
 
 def optional_instant(ms: int | None) -> str | None:
     """RFC 3339 text, ``None`` for ``None``."""
-    return None if ms is None else format_instant(ms)
+    return None if ms is None else instant_text(ms)
 
 
 def _instant(value: object) -> int | None:

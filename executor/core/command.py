@@ -6,6 +6,7 @@ wrong (absent field, wrong type) is still refused, with the field's name.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +15,14 @@ from scheduler.core.instant import parse_instant
 from scheduler.errors import RequestError
 
 Json = Mapping[str, object]
+
+_JOB_ID = re.compile(r"[!-~]{1,200}")
+"""1 to 200 ASCII characters without spaces (and without ``@`` and ``#``, see `_job_id`)."""
+
+_RUN_ID = re.compile(r"[!-~]{1,500}")
+
+INTEGER_MAX = 10**12
+"""Above every offset, count and duration; what is larger could not be calculated with."""
 
 
 class Trigger(StrEnum):
@@ -119,16 +128,16 @@ def decode_command(value: bytes | None) -> Command:
         case "run":
             return run_command(plain)
         case "cancel":
-            return CancelCommand(_text(plain, "job_id"), _optional_text(plain, "run_id"))
+            return CancelCommand(_job_id(plain), _optional_text(plain, "run_id"))
         case "job-deleted":
-            return JobDeleted(_text(plain, "job_id"))
+            return JobDeleted(_job_id(plain))
         case _:
             return UnknownKind(str(kind))
 
 
 def run_command(plain: Json) -> RunCommand:
     """A run command from its decoded JSON. Raises `RequestError`."""
-    job_id, scheduled_at = _text(plain, "job_id"), _text(plain, "scheduled_at")
+    job_id, scheduled_at = _job_id(plain), _text(plain, "scheduled_at")
     trigger = _trigger(plain)
     command_id = _optional_text(plain, "command_id")
     settled_below = _optional_text(plain, "settled_below")
@@ -156,17 +165,24 @@ def run_command(plain: Json) -> RunCommand:
 def _run_id(plain: Json, job_id: str, scheduled_at: str, trigger: Trigger,
             command_id: str | None) -> str:  # fmt: skip
     """The id the record carries, else derived. A retry of a manual run keeps its ``#`` part."""
-    given = _optional_text(plain, "run_id")
-    if given is not None:
-        return given
-    manual = trigger is Trigger.MANUAL and command_id is not None
-    return f"{job_id}@{scheduled_at}#{command_id}" if manual else f"{job_id}@{scheduled_at}"
+    suffix = f"#{command_id}" if trigger is Trigger.MANUAL and command_id is not None else ""
+    run_id = _optional_text(plain, "run_id") or f"{job_id}@{scheduled_at}{suffix}"
+    if not run_id.startswith(f"{job_id}@") or _RUN_ID.fullmatch(run_id) is None:
+        raise RequestError(f"run_id: {run_id[:100]!r} is not <job_id>@<scheduled_at>")
+    return run_id
+
+
+def _job_id(plain: Json) -> str:
+    job_id = _text(plain, "job_id")
+    if _JOB_ID.fullmatch(job_id) is None or "@" in job_id or "#" in job_id:
+        raise RequestError(f"job_id: {job_id[:100]!r} is not 1 to 200 of !-~ without @ and #")
+    return job_id
 
 
 def _object(value: bytes | None) -> Json:
     try:
         plain = json.loads(value or b"")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RequestError(f"a run command must be JSON: {error}") from error
     if not isinstance(plain, dict):
         raise RequestError("a run command must be a JSON object")
@@ -176,7 +192,7 @@ def _object(value: bytes | None) -> Json:
 def _text(plain: Json, field: str) -> str:
     value = plain.get(field)
     if not isinstance(value, str) or not value:
-        raise RequestError(f"{field}: a text is needed, not {value!r}")
+        raise RequestError(f"{field}: a text is needed, not {str(value)[:100]!r}")
     return value
 
 
@@ -188,15 +204,15 @@ def _integer(plain: Json, field: str, default: int) -> int:
     value = plain.get(field)
     if value is None:
         return default
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise RequestError(f"{field}: a whole number of at least 0 is needed, not {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= INTEGER_MAX:
+        raise RequestError(f"{field}: a whole number from 0 to {INTEGER_MAX} is needed")
     return value
 
 
 def _instant(field: str, text: str) -> int:
     try:
         return parse_instant(text)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise RequestError(f"{field}: {error}") from error
 
 
@@ -205,7 +221,8 @@ def _trigger(plain: Json) -> Trigger:
     try:
         return Trigger(str(value))
     except ValueError:
-        raise RequestError(f"trigger: {value!r} is not one of {', '.join(Trigger)}") from None
+        known = ", ".join(Trigger)
+        raise RequestError(f"trigger: {str(value)[:100]!r} is not one of {known}") from None
 
 
 def _target(plain: Json) -> Json:
@@ -213,5 +230,5 @@ def _target(plain: Json) -> Json:
     if value is None:
         return {"kind": "none"}
     if not isinstance(value, dict):
-        raise RequestError(f"target: an object is needed, not {value!r}")
+        raise RequestError("target: an object is needed")
     return value

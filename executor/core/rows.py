@@ -1,14 +1,11 @@
 """What others read: rows of ``run-history``, delayed runs, dead letters. JSON of the contract."""
 
-import json
-
-from executor.core.codec import attempt_plain, optional_instant
+from executor.core.codec import attempt_plain, instant_text, json_bytes, optional_instant
 from executor.core.command import Json, RunCommand
 from executor.core.outcome import cut
 from executor.core.routes import ExecutorRoutes
 from executor.core.state import Attempt, OpenRun
 from executor.core.table import Status
-from scheduler.core.instant import format_instant
 from scheduler.core.records import Outgoing
 
 _IDENTIFYING = ("job_id", "scheduled_at", "run_at", "trigger", "command_id", "definition_offset",
@@ -32,7 +29,7 @@ def history_record(routes: ExecutorRoutes, run: OpenRun, status: Status, now_ms:
         "next_attempt_at": optional_instant(run.not_before_ms),
         "last_error": run.last_error,
         "started_at": optional_instant(first),
-        "finished_at": format_instant(now_ms) if final else None,
+        "finished_at": instant_text(now_ms) if final else None,
         "late_ms": None if first is None else first - run.command.run_ms,
         "reason": reason,
     }
@@ -44,7 +41,7 @@ def dispatched_record(routes: ExecutorRoutes, command: RunCommand, now_ms: int) 
     row = _identity(command) | {
         "status": Status.DISPATCHED, "attempt": command.attempt, "attempts": [],
         "executor": None, "next_attempt_at": None, "last_error": None, "started_at": None,
-        "finished_at": format_instant(now_ms), "late_ms": now_ms - command.run_ms, "reason": None,
+        "finished_at": instant_text(now_ms), "late_ms": now_ms - command.run_ms, "reason": None,
     }  # fmt: skip
     return _history(routes, command, row)
 
@@ -57,7 +54,7 @@ def delayed_record(routes: ExecutorRoutes, run: OpenRun, not_before_ms: int) -> 
         "deferral": 0,
         "trigger": "retry",
         "settled_below": None,
-        "not_before": format_instant(not_before_ms),
+        "not_before": instant_text(not_before_ms),
         "last_error": run.last_error,
         "attempts": _attempts(run.attempts),
     }
@@ -72,8 +69,8 @@ def dead_letter_record(routes: ExecutorRoutes, run: OpenRun, now_ms: int) -> Out
         "attempt": run.attempt,
         "attempts": _attempts(run.attempts),
         "last_error": run.last_error,
-        "first_started_at": format_instant(first),
-        "dead_at": format_instant(now_ms),
+        "first_started_at": instant_text(first),
+        "dead_at": instant_text(now_ms),
         "replays": run.replays,
     }
     count = routes.dead_letter_partitions
@@ -99,8 +96,3 @@ def _history(routes: ExecutorRoutes, command: RunCommand, row: Json) -> Outgoing
 def _keyed(routes: ExecutorRoutes, topic: str, count: int, job_id: str, value: Json) -> Outgoing:
     key = job_id.encode()
     return Outgoing(topic, routes.partition_of(key, count), key, json_bytes(value))
-
-
-def json_bytes(plain: object) -> bytes:
-    """Compact JSON, UTF-8."""
-    return json.dumps(plain, separators=(",", ":"), ensure_ascii=False).encode()

@@ -131,6 +131,8 @@ def build(live: Sequence[Held], ctx: Context, inputs_max: int, room: int) -> Bat
             batch.shares.append(share)
         if left <= 0:
             break
+    for share in batch.shares:
+        _forget(share, ctx.now_ms)
     return batch
 
 
@@ -149,8 +151,6 @@ def _decide(held: Held, ctx: Context, quota: int, room: int) -> Share:
             break
         share.commands += 1
         share.add(_decide_record(share, record, ctx))
-    if share.inputs:
-        _forget(share, ctx.now_ms)
     return share
 
 

@@ -10,7 +10,7 @@ from executor.core.routes import ExecutorRoutes
 from executor.runtime.held import Held, Stage
 from executor.runtime.ports import Answers, Log
 from scheduler.core.records import Incoming
-from scheduler.errors import CorruptRecordError, RequestError
+from scheduler.errors import RequestError
 from scheduler.kafka.positions import Position
 from scheduler.kafka.reader import START
 
@@ -154,5 +154,3 @@ def _apply(held: Held, record: Incoming) -> None:
     except RequestError as error:
         log.error(events.STATE_UNREADABLE, partition=record.partition, offset=record.offset,
                   reason=str(error))  # fmt: skip
-        raise CorruptRecordError(record.topic, record.partition, record.offset,
-                                 str(error)) from error  # fmt: skip

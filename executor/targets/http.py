@@ -13,8 +13,8 @@ from email.utils import parsedate_to_datetime
 
 import httpx
 
+from executor.core.codec import json_bytes
 from executor.core.outcome import Failed, Result, Succeeded, retryable_status
-from executor.core.rows import json_bytes
 from executor.targets.order import Order
 
 RESPONSE_BYTES_MAX = 4096

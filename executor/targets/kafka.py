@@ -4,13 +4,16 @@ There is nothing to claim and nothing to lose: command in, message out, history,
 offset are one transaction, so a reader with ``read_committed`` sees the effect exactly once.
 """
 
+import re
 from collections.abc import Callable, Mapping
 
+from executor.core.codec import json_bytes
 from executor.core.outcome import Failed
-from executor.core.rows import json_bytes
 from executor.core.state import OpenRun
 from executor.targets.order import order_of
 from scheduler.core.records import Outgoing
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 MESSAGE_BYTES_MAX = 900_000
 """Below the broker's default ``max.message.bytes`` (1,048,588) with room for headers: one
@@ -39,18 +42,24 @@ class KafkaTarget:
         """
         target = run.command.target
         topic = target.get("topic")
-        if not isinstance(topic, str) or not topic:
-            return Failed("target.topic is missing", retryable=False)
+        if not isinstance(topic, str) or _TOPIC.fullmatch(topic) is None:
+            return Failed(f"{str(topic)[:100]!r} is no name of a topic", retryable=False)
         if self._is_own(topic):
             return Failed(f"topic {topic} is Duewheel's own, never a target", retryable=False)
         count = self._partitions(topic)
         if count is None:
-            return Failed(f"topic {topic} does not exist; create it")
+            return Failed(f"topic {topic} does not exist or is not open to us")
+        try:
+            return self._checked(run, topic, count)
+        except UnicodeEncodeError as error:
+            return Failed(f"key or headers are not text: {error}", retryable=False)
+
+    def _checked(self, run: OpenRun, topic: str, count: int) -> Outgoing | Failed:
         value = json_bytes(run.command.payload)
         if len(value) > MESSAGE_BYTES_MAX:
             size = f"{len(value)} bytes, at most {MESSAGE_BYTES_MAX}"
             return Failed(f"the payload is too large: {size}", retryable=False)
-        key = str(target.get("key") or run.command.job_id).encode()
+        key = str(run.command.target.get("key") or run.command.job_id).encode()
         return Outgoing(topic, self._partition_of(key, count), key, value, _headers(run))
 
 

@@ -12,7 +12,7 @@ from executor.core.partition import Draft, Partition, summary_of
 from executor.core.settled import PROMISES_MAX, is_settled, promise
 from executor.core.state import INLINE_MAX, REMEMBER_MS, StateChange
 from scheduler.core.instant import format_instant
-from scheduler.errors import RequestError
+from scheduler.errors import ConfigError, RequestError
 from tests.unit.executor.building import KAFKA, T0, command, commit, context
 
 
@@ -101,13 +101,18 @@ def test_every_kind_survives_encoding() -> None:
         assert decode_state(key.encode(), encode_state(value)) == StateChange(key, value)
 
 
-UNREADABLE = (b"", b"{", b"[]", b'{"version":2,"kind":"job"}', b'{"version":1}')
+UNREADABLE = (b"", b"{", b"[]", b'{"version":1,"kind":"x"}', b'{"version":1}')
 
 
 @pytest.mark.parametrize("value", UNREADABLE)
 def test_unreadable_state_is_refused(value: bytes) -> None:
     with pytest.raises(RequestError, match="run-state is not readable"):
         decode_state(b"job", value)
+
+
+def test_state_of_a_later_version_ends_the_process() -> None:
+    with pytest.raises(ConfigError, match="version 2, this executor reads 1: upgrade"):
+        decode_state(b"job", b'{"version":2,"kind":"job"}')
 
 
 def test_failures_in_a_row_end_with_a_success() -> None:

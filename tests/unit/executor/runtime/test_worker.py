@@ -211,3 +211,10 @@ def test_run_cancelled_within_its_own_transaction_never_starts(bench: Bench) -> 
     bench.cluster.send(plain(), {"kind": "cancel", "job_id": "job", "run_id": RUN})
     bench.step(2)
     assert (bench.worker.in_flight, statuses(bench.cluster)) == (0, ["running", "cancelled"])
+
+
+def test_foreign_record_in_run_state_does_not_hold_up_the_partition(bench: Bench) -> None:
+    bench.cluster.logs["run-state", 0].append((b"who", b"knows"))
+    bench.cluster.send(plain(target=KAFKA))
+    bench.step(2)
+    assert statuses(bench.cluster) == ["succeeded"]

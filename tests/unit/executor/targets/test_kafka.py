@@ -45,7 +45,7 @@ def test_own_topics_are_no_target() -> None:
 
 
 def test_absent_topic_may_come() -> None:
-    assert message(run(topic="later")) == Failed("topic later does not exist; create it")
+    assert message(run(topic="later")) == Failed("topic later does not exist or is not open to us")
 
 
 def test_message_that_would_abort_everybody_is_refused() -> None:
