@@ -68,7 +68,8 @@ class WorkerProcess:
         with self._changed:
             while len(found := [event for event in self._events if wanted(event)]) < count:
                 if self._ended:
-                    raise RuntimeError(self._report(f"ended before {what}"))
+                    code = self._process.wait(STOP_S)
+                    raise RuntimeError(self._report(f"ended ({code}) before {what}"))
                 if not self._changed.wait(end_s - time.monotonic()):
                     raise TimeoutError(self._report(f"no {what} within {deadline_s:g} s"))
         return found[count - 1]
