@@ -1,15 +1,24 @@
 """Waiting for what the scheduler says about a record that was just written."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
-from scheduler.cli.cluster import Deadline, Tail
+from scheduler.cli.cluster import Deadline
 from scheduler.cli.views import FINAL_RUN_STATUSES, Plain
 from scheduler.core.records import Incoming
 from scheduler.errors import RequestError, RetryableError
 
 
-def statuses(tail: Tail, offsets: Mapping[str, int], deadline: Deadline) -> dict[str, Plain]:
+class Follower(Protocol):
+    """Records as they are appended: `scheduler.cli.cluster.Tail`, or a list in a test."""
+
+    def until(self, deadline: Deadline) -> Iterator[Incoming]:
+        """Yield records; raise `RetryableError` when the deadline passes."""
+        ...
+
+
+def statuses(tail: Follower, offsets: Mapping[str, int], deadline: Deadline) -> dict[str, Plain]:
     """The status of each job once its record has been decided.
 
     Args:
@@ -33,7 +42,9 @@ def statuses(tail: Tail, offsets: Mapping[str, int], deadline: Deadline) -> dict
     return answers
 
 
-def run_of_command(tail: Tail, job_id: str, command_id: str, deadline: Deadline) -> Plain | None:
+def run_of_command(
+    tail: Follower, job_id: str, command_id: str, deadline: Deadline
+) -> Plain | None:
     """The last history row seen of a command's run; ``None`` if only its status was answered.
 
     Args:

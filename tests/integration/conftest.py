@@ -12,15 +12,21 @@ from tests.conftest import Kafka
 
 
 @pytest.fixture
-def environment(kafka: Kafka, prefix: str, tmp_path: Path) -> dict[str, str]:
-    kafka.topics(prefix)
+def bare_environment(kafka: Kafka, prefix: str, tmp_path: Path) -> dict[str, str]:
+    """Where commands find Kafka; no topics are there yet."""
     return {
         **os.environ,
         "KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap,
         "DUEWHEEL_TOPIC_PREFIX": prefix,
         "DUEWHEEL_STATE_DIR": str(tmp_path / "state"),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
+
+
+@pytest.fixture
+def environment(kafka: Kafka, prefix: str, bare_environment: dict[str, str]) -> dict[str, str]:
+    """The same, with every topic there."""
+    kafka.topics(prefix)
+    return bare_environment
 
 
 @pytest.fixture

@@ -102,24 +102,24 @@ def test_nothing_is_sent_while_any_definition_is_at_fault(
     assert _json(environment, "get", "jobs") == []
 
 
-def test_without_topics_the_remedy_is_named(environment: dict[str, str]) -> None:
-    elsewhere = {**environment, "DUEWHEEL_TOPIC_PREFIX": "nowhere."}
-    done = _duewheel(elsewhere, "get", "jobs")
+def test_without_topics_the_remedy_is_named(bare_environment: dict[str, str]) -> None:
+    done = _duewheel(bare_environment, "get", "jobs")
     assert done.returncode == ExitCode.CONFIG
+    topic = f"{bare_environment['DUEWHEEL_TOPIC_PREFIX']}jobs"
     assert done.stderr == (
-        "duewheel: topic nowhere.jobs does not exist; create it: duewheel topics apply\n"
+        f"duewheel: topic {topic} does not exist; create it: duewheel topics apply\n"
     )
 
 
-def test_without_kafka_a_command_ends_within_its_deadline(environment: dict[str, str]) -> None:
-    alone = {**environment, "KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
+def test_without_kafka_a_command_ends_within_its_deadline(bare_environment: dict[str, str]) -> None:
+    alone = {**bare_environment, "KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
     done = _duewheel(alone, "get", "jobs", "--deadline", "2")
     assert "Kafka at 127.0.0.1:1" in _refused(done)
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_setting_that_is_not_valid_is_named(environment: dict[str, str]) -> None:
-    done = _duewheel({**environment, "DUEWHEEL_TOPIC_PREFIX": "no spaces"}, "get", "jobs")
+def test_a_setting_that_is_not_valid_is_named(bare_environment: dict[str, str]) -> None:
+    done = _duewheel({**bare_environment, "DUEWHEEL_TOPIC_PREFIX": "no spaces"}, "get", "jobs")
     assert done.returncode == ExitCode.CONFIG
     assert "DUEWHEEL_TOPIC_PREFIX" in done.stderr
     assert len(done.stderr.splitlines()) == 1
