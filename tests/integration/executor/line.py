@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -80,6 +81,10 @@ class Line:
         self.processes.append(process)
         return process
 
+    def log(self, instance: str) -> str:
+        """What an executor has logged so far."""
+        return (self.folder / f"{instance}.log").read_text()
+
     def stop(self) -> None:
         for process in self.processes:
             if process.poll() is None:
@@ -115,9 +120,10 @@ class Line:
 
     def wait_for(self, what: str, condition: Callable[[], bool]) -> None:
         """Wait until ``condition`` holds; each check reads the topics it looks at."""
-        until = time.monotonic() + DEADLINE_S
+        until, pause = time.monotonic() + DEADLINE_S, threading.Event()
         while not condition():
             assert time.monotonic() < until, f"{what}: not within {DEADLINE_S:g} s"
+            pause.wait(0.02)
 
     def wait_for_status(self, run_id: str, status: str) -> None:
         self.wait_for(f"{run_id} {status}", lambda: status in self.history(run_id))
