@@ -1,0 +1,1 @@
+"""Decides when runs are due: the scheduler of Duewheel."""

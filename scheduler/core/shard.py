@@ -44,10 +44,12 @@ from scheduler.core.ports import Write
 from scheduler.core.records import Dispatch, Incoming, Outgoing
 from scheduler.core.reports import backup_value
 from scheduler.core.settle import Ruling, Span, instants, settle
-from scheduler.core.takeup import accept_command, accept_delayed
-from scheduler.core.versions import accept, write_facts
+from scheduler.core.takeup import accept_command, accept_delayed, refuse_record
+from scheduler.core.versions import accept, refuse, write_facts
 from scheduler.core.wheel import Walk, dispatch_delayed, walk
-from scheduler.errors import invariant
+from scheduler.errors import DefinitionError, RequestError, invariant
+
+_POISON = "the broker refuses what taking it up would write; it was set aside"
 
 _RECORDS_PER_TURN = 500
 """Records of one log accepted in one transaction: bounds its size when a flood comes in."""
@@ -113,6 +115,7 @@ class Shard:
         self.inbox = Inbox()
         self._context, self._store, self._setting = context, context.store, context.setting
         self._retry_end = retry_end
+        self.poisoned: set[tuple[str, int]] = set()
         self._held: dict[bytes, list[int]] = {}
         self._next_due: int | None = None
         self._collected: Position = (0, b"")
@@ -145,25 +148,41 @@ class Shard:
             most_records: records of each log to accept at most.
         """
         draft = Draft(self._context, self.cursor, now_ms)
-        jobs = _first(self.inbox.jobs, most_records)
-        commands = _first(self.inbox.commands, most_records)
-        retries = _first(self.inbox.retries, most_records)
+        jobs, retries, commands = self._next_records(most_records)
         all_taken = drained and len(jobs) == len(self.inbox.jobs)
         touched = {record.key for record in jobs if record.key is not None}
         promise = self.cursor.retries >= self._retry_end
         target = self._target(now_ms, hand_ms, all_taken=all_taken)
         draft.until = walk(draft, Walk(target, budget, touched, self._oldest_held(), promise))
         for record in jobs:
-            accept(draft, record)
-        for record in retries:
-            accept_delayed(draft, record)
-        for record in commands:
-            accept_command(draft, record)
+            if ("jobs", record.offset) in self.poisoned:
+                refuse(draft, record, DefinitionError("", _POISON))
+            else:
+                accept(draft, record)
+        for take, log, records in ((accept_delayed, "retries", retries),
+                                   (accept_command, "commands", commands)):  # fmt: skip
+            for record in records:
+                if (log, record.offset) in self.poisoned:
+                    refuse_record(draft, record, RequestError(_POISON), None)
+                else:
+                    take(draft, record)
         for key in sorted(touched):
             self._settle_touched(draft, key, promise=promise)
         write_facts(draft)
         collected = collect(draft, self._collected, touched)
         return self._conclude(draft, (jobs, commands, retries), collected)
+
+    def _next_records(self, most: int) -> tuple[list[Incoming], list[Incoming], list[Incoming]]:
+        """Records of ``jobs``, ``runs-retry`` and ``job-commands`` to accept; with ``most`` 1
+        one in all, so that a record the broker refuses can be found alone.
+        """
+        logs = (self.inbox.jobs, self.inbox.retries, self.inbox.commands)
+        if most > 1:
+            jobs, retries, commands = (_first(log, most) for log in logs)
+            return jobs, retries, commands
+        first = next((log for log in logs if log), None)
+        jobs, retries, commands = (_first(log, 1) if log is first else [] for log in logs)
+        return jobs, retries, commands
 
     def _target(self, now_ms: int, hand_ms: int, *, all_taken: bool) -> Position:
         behind = now_ms - self.cursor.due_ms > self._setting.catch_up_ms

@@ -30,7 +30,7 @@ def accept_delayed(draft: Draft, record: Incoming) -> None:
     try:
         run = draft.decoder.delayed(record)
     except RequestError as error:
-        _refuse(draft, record, error, None)
+        refuse_record(draft, record, error, None)
         return
     if run.ours:
         # Counted when it was written by this owner; what another owner wrote is not.
@@ -95,7 +95,7 @@ def accept_command(draft: Draft, record: Incoming) -> None:
         _remember(draft, f"{job_id} {command.command_id}", record.appended_ms)
         _do(draft, key, job_id, command, record.appended_ms)
     except RequestError as error:
-        _refuse(draft, record, error, command)
+        refuse_record(draft, record, error, command)
 
 
 def absorb_command(draft: Draft, record: Incoming) -> None:
@@ -148,7 +148,10 @@ def _with_payload(job: CompiledJob, payload: bytes) -> bytes:
     return json.dumps(plain, separators=(",", ":"), ensure_ascii=False).encode()[1:-2]
 
 
-def _refuse(draft: Draft, record: Incoming, error: RequestError, command: Command | None) -> None:
+def refuse_record(
+    draft: Draft, record: Incoming, error: RequestError, command: Command | None
+) -> None:
+    """Tell ``job-status`` why a record of another log than ``jobs`` is not taken up."""
     where = f"{record.topic}[{record.partition}]@{record.offset}: "
     path = error.path if isinstance(error, DefinitionError) else None
     key = record.key or b""

@@ -86,9 +86,9 @@ def accept(draft: Draft, record: Incoming) -> None:
         else:
             _accept_guarded(draft, record, guard)
     except DefinitionError as error:
-        _refuse(draft, record, error)
+        refuse(draft, record, error)
     except ValueError as error:
-        _refuse(draft, record, DefinitionError("headers", str(error)))
+        refuse(draft, record, DefinitionError("headers", str(error)))
 
 
 def _accept_user(draft: Draft, record: Incoming, job_id: str, source: _Source) -> None:
@@ -148,7 +148,7 @@ def _accept_guarded(draft: Draft, record: Incoming, guard: Guard) -> None:
     _follow_guard(draft, record, guard, begin_ms)
 
 
-def _refuse(draft: Draft, record: Incoming, error: DefinitionError) -> None:
+def refuse(draft: Draft, record: Incoming, error: DefinitionError) -> None:
     """Leave the last good version in force, say why, and see that compaction keeps it."""
     key = record.key or b""
     entry = draft.entry(key)

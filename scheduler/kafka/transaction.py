@@ -75,6 +75,19 @@ _MEMBERSHIP_OVER = frozenset(
 
 _BEYOND_REPAIR = frozenset({KafkaError._FATAL, KafkaError._FENCED})
 
+_REFUSED = frozenset(
+    {
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.RECORD_LIST_TOO_LARGE,
+        KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_MSG,
+        KafkaError.INVALID_TIMESTAMP,
+        KafkaError.OFFSET_METADATA_TOO_LARGE,
+        KafkaError.POLICY_VIOLATION,
+    }
+)
+"""What the records of a transaction are refused for, however often they are sent."""
+
 
 def classify(error: KafkaError, phase: Phase) -> Verdict:
     """Return what an error of one call of a transaction asks for; pure.
@@ -161,10 +174,12 @@ class Aborted:
 
     Attributes:
         fenced: the membership is over; poll the ownership before anything else.
+        refused: the broker refuses something in it, and would again.
     """
 
     reason: str
     fenced: bool = False
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +197,7 @@ class _Failure(Exception):
 
     def __init__(self, phase: Phase, error: KafkaError, verdict: Verdict) -> None:
         super().__init__(f"{phase}: {error.name()}: {error.str()}")
+        self.error = error
         self.verdict = verdict
 
 
@@ -382,7 +398,8 @@ class TransactionalProducer:
             return Uncertain(f"{reason}; then {second}")
         if self._indefinite:
             self._replace("its last abort was slow, repeated or disturbed")
-        return Aborted(reason, failure.verdict is Verdict.FENCED)
+        fenced = failure.verdict is Verdict.FENCED
+        return Aborted(reason, fenced, refused=failure.error.code() in _REFUSED)
 
     def _replace(self, reason: str) -> None:
         LOGGER.warning("producer %s is replaced: %s", self._config.transactional_id, reason)

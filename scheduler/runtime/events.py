@@ -17,5 +17,5 @@ CURSOR_LOST = "cursor_lost"  # error; partition, starts_from
 CURSOR_FROM_BACKUP = "cursor_from_backup"  # warning; partition, position
 TRANSACTION_ABORTED = "transaction_aborted"  # warning; reason, fenced, partitions
 TRANSACTION_UNCERTAIN = "transaction_uncertain"  # warning; reason, partitions
-RECORD_POISONED = "record_poisoned"  # error; partition, offset
+RECORD_POISONED = "record_poisoned"  # error; partition, log, offset
 LOG_LOST = "log_lost"  # error; topic, partition

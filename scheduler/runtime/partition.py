@@ -25,7 +25,7 @@ from scheduler.core.layout import (
     partition_range,
 )
 from scheduler.core.records import Incoming
-from scheduler.core.shard import Shard
+from scheduler.core.shard import Decision, Shard
 from scheduler.core.staging import Staging
 from scheduler.core.takeup import absorb_command, absorb_delayed
 from scheduler.core.versions import absorb
@@ -105,6 +105,7 @@ class Partition:
         self._placed: Cursor | None = None
         self._retry_end: int | None = None
         self._caught_up_ms = 0
+        self._poisoned: set[tuple[str, int]] = set()
 
     # ---- starting ------------------------------------------------------------------------
 
@@ -300,6 +301,22 @@ class Partition:
         """Everything readable in the logs of this partition has been read."""
         return all(feed.end == feed.read_to for feed in (self.jobs, self.commands, self.retries))
 
+    def poison(self, decision: Decision) -> tuple[str, int]:
+        """The broker refuses what the one record of this decision leads to: refuse it instead.
+
+        Returns:
+            Its log (``jobs``, ``commands``, ``retries``) and offset.
+        """
+        shard = self.shard
+        assert shard is not None
+        inbox = shard.inbox
+        logs = {"jobs": inbox.jobs, "commands": inbox.commands, "retries": inbox.retries}
+        (name, records), _ = next(
+            pair for pair in zip(logs.items(), decision.taken, strict=True) if pair[1]
+        )
+        self._poisoned.add((name, records[0].offset))
+        return name, records[0].offset
+
     def go_live(self) -> Shard:
         """Make the shard; call when `work` has said that it is ready."""
         assert self._known is not None
@@ -309,6 +326,7 @@ class Partition:
         shard.inbox.jobs = self.jobs.records
         shard.inbox.commands = self.commands.records
         shard.inbox.retries = self.retries.records
+        shard.poisoned = self._poisoned
         self.shard, self.state = shard, State.LIVE
         return shard
 

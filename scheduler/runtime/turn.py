@@ -34,8 +34,11 @@ SAMPLE_MS = 3_000
 BACKUPS_MOST = 8
 """Backup records in one transaction."""
 
-ABORTS_TOLERATED = 2
-"""Aborts in a row, for another reason than fencing, before the batch is halved."""
+RECORDS_MOST = 500
+"""Records of each log that one shard accepts in one transaction."""
+
+HALVINGS_MOST = 12
+"""After so many a transaction holds one record, or one run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ class Turn:
         self._started_at = 0
         self._first = 0
         self._backed_up: dict[int, int] = {}
-        self._aborts = 0
+        self._halvings = 0
+        self._successes = 0
 
     def wait_s(
         self, shards: Sequence[Shard], now_ms: int, monotonic_ms: int, most_s: float
@@ -107,8 +111,8 @@ class Turn:
     ) -> list[Decision]:
         """Decisions of the shards that have something to do, in turn, within the budget."""
         decisions: list[Decision] = []
-        left = self._config.runs_most >> min(self._aborts, 12)
-        records_most = 500 >> min(self._aborts, 8)
+        left = self._config.runs_most >> self._halvings
+        records_most = max(RECORDS_MOST >> self._halvings, 1)
         order = list(partitions[self._first :]) + list(partitions[: self._first])
         for count, partition in enumerate(order):
             shard = partition.shard
@@ -116,8 +120,9 @@ class Turn:
             hand = shard.cursor.due_ms if hand_ms is None else hand_ms
             if not shard.wants_turn(hand) and partition.number not in backups:
                 continue
-            decision = shard.decide(now_ms, hand, max(left, 1), partition.drained,
-                                    max(records_most, 1))  # fmt: skip
+            decision = shard.decide(
+                now_ms, hand, left, drained=partition.drained, most_records=records_most
+            )
             decisions.append(decision)
             left -= decision.cost + sum(decision.taken)
             if left <= 0:
@@ -159,7 +164,8 @@ class Turn:
                 self._observed(outcome, copied, clock)
                 return []
             case Aborted():
-                self._aborts = 0 if outcome.fenced else self._aborts + 1
+                if outcome.refused:
+                    self._isolate(decisions, partitions)
                 log.warning(events.TRANSACTION_ABORTED, reason=outcome.reason,
                             fenced=outcome.fenced, partitions=len(touched))  # fmt: skip
                 return touched
@@ -168,8 +174,30 @@ class Turn:
                             partitions=len(touched))  # fmt: skip
                 return [p.number for p in partitions]
 
+    def _isolate(self, decisions: list[Decision], partitions: Sequence[Partition]) -> None:
+        """Halve what a transaction holds until the record that the broker refuses is alone."""
+        self._successes = 0
+        alone = [d for d in decisions if sum(d.taken)]
+        if self._halvings < HALVINGS_MOST or len(alone) != 1 or sum(alone[0].taken) != 1:
+            self._halvings = min(self._halvings + 1, HALVINGS_MOST)
+            return
+        partition = next(p for p in partitions if p.number == alone[0].partition)
+        place = partition.poison(alone[0])
+        log.error(events.RECORD_POISONED, partition=partition.number, log=place[0],
+                  offset=place[1])  # fmt: skip
+        self._halvings = 0
+
+    def _recover(self, partitions: int) -> None:
+        """Back to whole batches once every partition has had its turn without a refusal.
+
+        Not at the first success: the culprit's neighbours succeed between its failures.
+        """
+        self._successes += 1
+        if self._successes > 2 * partitions:
+            self._halvings = 0
+
     def _applied(self, decisions: list[Decision], shards: dict[int, Shard]) -> None:
-        self._aborts = 0
+        self._recover(len(shards))
         self._store.write(chain.from_iterable(decision.writes for decision in decisions))
         for decision in decisions:
             shards[decision.partition].apply(decision)

@@ -83,6 +83,7 @@ def test_a_record_refused_for_its_size_aborts_and_the_producer_goes_on(
     assert isinstance(refused, Aborted)
     assert not refused.fenced
     assert "MSG_SIZE_TOO_LARGE" in refused.reason
+    assert refused.refused
     # The refused record has left a hole in the sequence numbers, so one more may abort.
     assert any(isinstance(send(b"v"), Committed) for _ in range(2))
     for each in (ownership, producer):
