@@ -117,7 +117,7 @@ def build(live: Sequence[Held], ctx: Context, inputs_max: int, room: int) -> Bat
         live: partitions in the order in which they are served.
         ctx: what all decisions share.
         inputs_max: bound of the transaction's size.
-        room: attempts that may be started for new commands.
+        room: attempts that may be started.
     """
     batch = Batch(ctx.routes.runs, ctx.routes.run_state)
     busy = [held for held in live if held.pending and held.offset_after(0) is not None]
@@ -143,6 +143,8 @@ def _decide(held: Held, ctx: Context, quota: int, room: int) -> Share:
         share.run_ids.append(ended.run_id)
         share.add(decide_result(share.draft, (ended.run_id, ended.attempt), ended.result, ctx))
     for due in islice(held.dues, quota - share.results):
+        if len(share.starts) >= room:
+            break
         share.dues += 1
         share.run_ids.append(due.run_id)
         share.add(decide_due(share.draft, due.run_id, due.attempt, due.event, ctx))

@@ -38,7 +38,7 @@ class WorkerConfig:
     """Bounds of an executor.
 
     Attributes:
-        max_in_flight: attempts under way or waiting here; beyond it no command is claimed.
+        max_in_flight: attempts under way or waiting here; beyond it none is started.
         inherit_ms: time an inherited run is given before its next attempt (monotonic).
         soon_ms: next attempts nearer than this wait in this process.
         inputs_max: commands, results and due attempts in one transaction.
@@ -95,6 +95,7 @@ class Worker:
         self._holdings = Holdings(config.routes, edges.answers, edges.state_log, edges.command_log)
         self._alarms: list[_Alarm] = []
         self._orders = itertools.count()
+        self._waiting = 0
         self._inputs_max = config.inputs_max
         self._aborts = 0
         self._first = 0
@@ -165,6 +166,7 @@ class Worker:
                 held.results.append(ended)
         while self._alarms and self._alarms[0].at_ms <= monotonic_ms:
             alarm = heapq.heappop(self._alarms)
+            self._waiting -= alarm.due.event is Event.DUE
             held = self._held_at(alarm.place)
             if held is not None:
                 held.dues.append(alarm.due)
@@ -178,7 +180,7 @@ class Worker:
 
     def _has_work(self) -> bool:
         room = self._room()
-        return any(held.results or held.dues or (held.inbox and room)
+        return any(held.results or (room and (held.dues or held.inbox))
                    for held in self._holdings.live())  # fmt: skip
 
     def _read_ahead(self) -> int:
@@ -187,7 +189,7 @@ class Worker:
     def _room(self) -> int:
         if self._draining:
             return 0
-        used = self._edges.attempts.in_flight + len(self._alarms)
+        used = self._edges.attempts.in_flight + self._waiting
         return max(0, self._config.max_in_flight - used)
 
     def _held_at(self, place: Place) -> Held | None:
@@ -195,6 +197,7 @@ class Worker:
         return held if held is not None and held.epoch == place[1] else None
 
     def _set_alarm(self, at_ms: int, place: Place, due: Due) -> None:
+        self._waiting += due.event is Event.DUE
         heapq.heappush(self._alarms, _Alarm(at_ms, next(self._orders), place, due))
 
     # ---- the transaction ----------------------------------------------------------------------

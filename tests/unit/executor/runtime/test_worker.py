@@ -166,6 +166,33 @@ def test_attempts_in_flight_are_bounded() -> None:
     bench.close()
 
 
+def test_inherited_attempts_are_bounded_and_hold_up_no_claim_before_they_are_due() -> None:
+    first = Bench()
+    first.assign(0)
+    first.cluster.send(*(plain(at_ms=T0 + nth) for nth in range(5)))
+    first.step()
+    second = other(first.cluster, max_in_flight=2, inherit_ms=1_000)
+    first.cluster.send(plain("late"))
+    second.step(2)
+    assert second.worker.in_flight == 1
+    second.step(2, after_ms=1_000)
+    assert second.worker.in_flight == 2
+    first.close()
+    second.close()
+
+
+def test_draining_starts_no_attempt_that_becomes_due(bench: Bench) -> None:
+    bench.cluster.send(plain(retry_base_seconds=1, retry_cap_seconds=1))
+    bench.step()
+    bench.started()
+    bench.answer(RUN, 1, Failed("no"))
+    bench.step()
+    bench.worker.drain()
+    bench.step(3, after_ms=1_000)
+    assert bench.target.started.empty()
+    assert statuses(bench.cluster) == ["running", "retrying"]
+
+
 def test_draining_claims_nothing_and_records_what_ends(bench: Bench) -> None:
     bench.cluster.send(plain(at_ms=T0))
     bench.step()
