@@ -1,9 +1,7 @@
 """Types of single fields of a definition: ids, names, zones, expressions, durations."""
 
 import re
-from functools import lru_cache
 from typing import Annotated
-from zoneinfo import available_timezones
 
 from pydantic import (
     AfterValidator,
@@ -21,6 +19,7 @@ from scheduler.contract.limits import JOB_ID_CHARS_MAX
 from scheduler.contract.message import Instant
 from scheduler.core.cron import CronError, normalise
 from scheduler.core.instant import MAX_MS
+from scheduler.core.zone import zone_names
 
 _JOB_ID = re.compile(rf'[!"$-?A-~]{{1,{JOB_ID_CHARS_MAX}}}')
 
@@ -50,16 +49,11 @@ def check_defined_instant(ms: int) -> int:
     return ms
 
 
-@lru_cache(maxsize=1)
-def _zones() -> frozenset[str]:
-    return frozenset(available_timezones())
-
-
 def _known_zone(name: str) -> str:
-    if name in _zones():
+    if name in zone_names():
         return name
     raise ValueError(
-        f"{cut(name)} is not a time zone of the IANA database{hint(name, sorted(_zones()))}"
+        f"{cut(name)} is not a time zone of the IANA database{hint(name, sorted(zone_names()))}"
     )
 
 
