@@ -159,28 +159,15 @@ class Cluster:
             "linger.ms": 5,
             "delivery.timeout.ms": max(1000, int(deadline.left_s * 1000)),
         })  # fmt: skip
-        offsets = [-1] * len(records)
-        failures: list[str] = []
-
-        def delivered(n: int) -> Callable[[KafkaError | None, Message], None]:
-            def note(error: KafkaError | None, message: Message) -> None:
-                if error is not None:
-                    failures.append(f"{records[n].key.decode(errors='replace')}: {error.str()}")
-                else:
-                    offsets[n] = message.offset() or 0
-
-            return note
-
+        receipts = _Receipts([-1] * len(records))
         for n, record in enumerate(records):
-            producer.produce(
-                record.topic, key=record.key, value=record.value, partition=record.partition,
-                headers=list(record.headers), on_delivery=delivered(n),
-            )  # fmt: skip
+            _produce(producer, record, receipts.of(n), deadline)
         left = producer.flush(max(deadline.left_s, 0.1))
-        if failures or left:
-            why = failures[0] if failures else "no acknowledgement in time"
-            raise RetryableError(f"{left + len(failures)} record(s) not written: {why}")
-        return offsets
+        if receipts.failures or left:
+            why = receipts.failures[0] if receipts.failures else "no acknowledgement in time"
+            lost = left + len(receipts.failures)
+            raise RetryableError(f"{lost} record(s) not written: {why}")
+        return receipts.offsets
 
     @contextmanager
     def _consumer(self, extra: Mapping[str, bool] | None = None) -> Iterator[Consumer]:
@@ -209,6 +196,40 @@ class Cluster:
             f"Kafka at {self._config.get('bootstrap.servers')}: {fault.str()}; "
             "does it run, and is KAFKA_BOOTSTRAP_SERVERS right?"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Receipts:
+    """What became of records handed to the client."""
+
+    offsets: list[int]
+    failures: list[str] = field(default_factory=list)
+
+    def of(self, n: int) -> Callable[[KafkaError | None, Message], None]:
+        def note(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                self.offsets[n] = message.offset() or 0
+            else:
+                self.failures.append(error.str())
+
+        return note
+
+
+def _produce(
+    producer: Producer, record: Outgoing, done: Callable[..., None], deadline: Deadline
+) -> None:
+    """Hand a record to the client, waiting while its queue (100,000 records) is full."""
+    while True:
+        try:
+            producer.produce(
+                record.topic, key=record.key, value=record.value, partition=record.partition,
+                headers=list(record.headers), on_delivery=done,
+            )  # fmt: skip
+        except BufferError:
+            producer.poll(_POLL_S)
+            deadline.check()
+        else:
+            return
 
 
 def _is_end(message: Message) -> bool:

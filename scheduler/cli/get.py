@@ -24,6 +24,7 @@ get_app = typer.Typer(help="List jobs or runs.", no_args_is_help=True)
 describe_app = typer.Typer(help="Show one job with all that is known of it.", no_args_is_help=True)
 
 _HOUR_MS = 3_600_000
+_DAY_MS = 24 * _HOUR_MS
 _RECENT_RUNS = 5
 _UPCOMING = 3
 
@@ -70,19 +71,19 @@ def describe_job(
     deadline_s: float = DEADLINE_OPTION,
     output: OutputFormat = OUTPUT_OPTION,
 ) -> None:
-    """Show a job: definition, status, next instants and latest runs."""
+    """Show a job: definition, status, next instants and the latest runs of a day."""
     session = open_session()
     deadline = Deadline.after(deadline_s, "reading the job")
     view = existing_job(session, job_id, deadline)
     now_ms = session.clock.now_ms()
     next_runs = [format_instant(ms) for ms in upcoming(view, now_ms, _UPCOMING)]
-    history = session.history(deadline, job_id, None)
+    history = session.history(deadline, job_id, now_ms - _DAY_MS)
     latest = runs(history, lambda row: row.get("job_id") == job_id, _RECENT_RUNS)
     if output is OutputFormat.JSON:
         typer.echo(as_json({**_job_json(view, now_ms), "next_runs": next_runs, "runs": latest}))
         return
     typer.echo(_description(view, next_runs))
-    typer.echo(f"\nLatest runs:\n{_run_table(latest)}" if latest else "\nNo runs yet.")
+    typer.echo(f"\nLatest runs:\n{_run_table(latest)}" if latest else "\nNo runs within a day.")
 
 
 def existing_job(session: Session, job_id: str, deadline: Deadline) -> JobView:
