@@ -113,7 +113,8 @@ def _loop(worker: Worker, clock: Clock, stop: threading.Event) -> None:
 
 def _step(worker: Worker, clock: Clock, stop: threading.Event) -> None:
     try:
-        worker.step(clock.now_ms(), clock.monotonic_ms(), WAIT_S)
+        worker.wait(WAIT_S)
+        worker.step(clock.now_ms(), clock.monotonic_ms())
     except RetryableError as error:
         log.warning(events.STEP_RETRIED, error=str(error))
         stop.wait(BACKOFF_S)

@@ -1,13 +1,14 @@
 """An executor: one bounded step after another, each from one clock reading.
 
 A step lets the group give and take partitions, goes on with take-overs, collects what attempts
-came to, reads commands, and makes at most one transaction. Handlers start after the
-transaction that recorded them has committed. The group is never polled between the first
-produce of a transaction and its end.
+came to, and makes at most one transaction. Between steps the loop waits, reading commands.
+Handlers start after the transaction that recorded them has committed. The group is never polled
+between the first produce of a transaction and its end.
 """
 
 import heapq
 import itertools
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
@@ -96,6 +97,8 @@ class Worker:
         self._alarms: list[_Alarm] = []
         self._orders = itertools.count()
         self._waiting = 0
+        self._setback: str | None = None
+        self._pause = threading.Event()
         self._inputs_max = config.inputs_max
         self._aborts = 0
         self._first = 0
@@ -120,13 +123,25 @@ class Worker:
         """Claim nothing more; what is under way goes on and is recorded."""
         self._draining = True
 
-    def step(self, now_ms: int, monotonic_ms: int, wait_s: float = 0.0) -> None:
-        """One round; waits at most ``wait_s`` when there is nothing to do."""
+    def wait(self, wait_s: float) -> None:
+        """Read commands; wait at most ``wait_s`` for something to do, when there is nothing.
+
+        Apart from `step`, so that the clock is read after the wait and not before it.
+        """
+        if self._setback is not None:
+            self._pause.wait(wait_s)
+        waiting = 0.0 if self._has_work() else wait_s
+        backlog_max = self._config.backlog_max
+        if self._draining or not self._room() or self._holdings.backlog() > backlog_max:
+            self._edges.attempts.ended.wait(waiting)
+        else:
+            self._holdings.read(backlog_max, waiting)
+
+    def step(self, now_ms: int, monotonic_ms: int) -> None:
+        """One round, without waiting."""
         self._serve_group()
         for held in self._holdings.advance():
             self._inherit(held, monotonic_ms)
-        self._collect(monotonic_ms)
-        self._read(wait_s)
         self._collect(monotonic_ms)
         self._commit(now_ms, monotonic_ms)
 
@@ -171,20 +186,10 @@ class Worker:
             if held is not None:
                 held.dues.append(alarm.due)
 
-    def _read(self, wait_s: float) -> None:
-        waiting = 0.0 if self._has_work() else wait_s
-        if self._draining or not self._room() or self._holdings.backlog() > self._read_ahead():
-            self._edges.attempts.ended.wait(waiting)
-        else:
-            self._holdings.read(self._read_ahead(), waiting)
-
     def _has_work(self) -> bool:
         room = self._room()
         return any(held.results or (room and (held.dues or held.inbox))
                    for held in self._holdings.live())  # fmt: skip
-
-    def _read_ahead(self) -> int:
-        return self._config.backlog_max
 
     def _room(self) -> int:
         if self._draining:
@@ -227,13 +232,12 @@ class Worker:
     def _conclude(self, batch: Batch, outcome: Outcome, monotonic_ms: int) -> None:
         match outcome:
             case Committed():
-                self._aborts = 0
+                self._aborts, self._setback = 0, None
                 self._inputs_max = min(2 * self._inputs_max, self._config.inputs_max)
                 for share in batch.shares:
                     self._apply(share, monotonic_ms)
             case Aborted(reason=reason, fenced=fenced):
-                log.warning(events.TRANSACTION_ABORTED, reason=reason, fenced=fenced,
-                            inputs=batch.inputs)  # fmt: skip
+                self._note_abort(batch, reason, fenced=fenced)
                 self._drop(batch.shares)
                 if not fenced:
                     self._narrow(batch, reason)
@@ -260,6 +264,13 @@ class Worker:
         for wait in share.waits:
             due = Due(wait.run_id, wait.attempt, Event.DUE)
             self._set_alarm(monotonic_ms + wait.delay_ms, held.place, due)
+
+    def _note_abort(self, batch: Batch, reason: str, *, fenced: bool) -> None:
+        """Wait before the next try, and say so once for a reason that persists."""
+        if reason != self._setback:
+            log.warning(events.TRANSACTION_ABORTED, reason=reason, fenced=fenced,
+                        inputs=batch.inputs)  # fmt: skip
+        self._setback = reason
 
     def _drop(self, shares: Iterable[Share]) -> None:
         for share in shares:

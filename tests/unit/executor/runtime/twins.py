@@ -195,7 +195,9 @@ class Bench:
         self.worker = Worker(WorkerConfig("me", ROUTES, **config), edges, random.Random(1))
 
     def assign(self, *partitions: int) -> None:
+        """Give partitions and let the executor take them over."""
         self.group.changes.append(OwnershipChange(assigned=frozenset(partitions)))
+        self.worker.step(self.now_ms, self.monotonic_ms)
 
     def lose(self, *partitions: int) -> None:
         self.group.changes.append(OwnershipChange(lost=frozenset(partitions)))
@@ -204,6 +206,7 @@ class Bench:
         for _ in range(times):
             self.now_ms += after_ms
             self.monotonic_ms += after_ms
+            self.worker.wait(0.0)
             self.worker.step(self.now_ms, self.monotonic_ms)
 
     def started(self) -> tuple[str, int]:
