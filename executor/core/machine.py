@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from executor.core.codec import instant_text
 from executor.core.command import REOPENING, CancelCommand, JobDeleted, RunCommand, Trigger
 from executor.core.outcome import Cancelled, Failed, Result, Succeeded, Verdict, cut, judge
 from executor.core.partition import Draft, RunStates, known_run, summary_of
@@ -219,7 +220,7 @@ def _opened(command: RunCommand, known: OpenRun | FinishedRun | None) -> OpenRun
 
 def _idempotency_key(command: RunCommand, known: FinishedRun | None) -> str:
     """One key per intended effect: a replay of a run that had succeeded intends another one."""
-    key = f"{command.job_id}/{command.plain['scheduled_at']}"
+    key = f"{command.job_id}/{instant_text(command.scheduled_ms)}"
     again = known is not None and known.status is Status.SUCCEEDED
     if command.command_id is not None and (command.manual or again):
         return f"{key}#{command.command_id}"
