@@ -135,6 +135,21 @@ def test_partition_that_came_back_is_another_one(bench: Bench) -> None:
     assert bench.started() == (RUN, 2)
 
 
+def test_wait_of_an_earlier_ownership_is_void(bench: Bench) -> None:
+    """Another owner may have started that attempt meanwhile: it is inherited like any other."""
+    bench.cluster.send(plain(retry_base_seconds=1, retry_cap_seconds=1))
+    bench.step()
+    bench.started()
+    bench.answer(RUN, 1, Failed("no"))
+    bench.step()
+    bench.lose(0)
+    bench.assign(0)
+    bench.step(3, after_ms=2_000)
+    assert bench.worker.in_flight == 0
+    bench.step(after_ms=30_000)
+    assert bench.started() == (RUN, 2)
+
+
 def test_short_delay_is_waited_for_here_and_survives_a_crash(bench: Bench) -> None:
     bench.cluster.send(plain(retry_base_seconds=1, retry_cap_seconds=1))
     bench.step()
