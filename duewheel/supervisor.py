@@ -89,7 +89,7 @@ class Child:
                 return None
             self.restarts += 1
             self.start()
-            return f"{self.name} started again"
+            return f"{self.name} started again (process {self.pid})"
         code = self._process.poll() if self._process else None
         if code is None:
             return None

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,7 @@ def up(kafka: Kafka, prefix: str, tmp_path: Path) -> Iterator[subprocess.Popen[s
         **os.environ,
         "KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap,
         "DUEWHEEL_TOPIC_PREFIX": prefix,
+        "DUEWHEEL_SESSION_TIMEOUT_MS": "6000",  # what a killed worker's jobs wait for
         "PYTHONUNBUFFERED": "1",
     }
     process = subprocess.Popen(
@@ -54,27 +55,41 @@ def _exists(pid: int) -> bool:
     return True
 
 
+def _read_until(up: subprocess.Popen[str], said: list[str], enough: Callable[[], bool]) -> None:
+    """Read lines until ``enough``; the fixture's timer ends the process, and so the lines."""
+    assert up.stdout is not None
+    while not enough():
+        line = up.stdout.readline()
+        assert line, "".join(said)
+        said.append(line)
+
+
+def _succeeded(said: list[str]) -> set[str]:
+    return {line.split()[1] for line in said if " succeeded " in line}
+
+
+def _children(said: list[str]) -> list[int]:
+    return [int(pid) for pid in re.findall(r"started[a-z ]* \(process (\d+)\)", "".join(said))]
+
+
 def test_the_examples_run_until_ctrl_c_which_ends_every_process(up: subprocess.Popen[str]) -> None:
     said: list[str] = []
-    succeeded: set[str] = set()
-    assert up.stdout is not None
-    for line in up.stdout:
-        said.append(line)
-        if " succeeded " in line:
-            succeeded.add(line.split()[1])
-        if succeeded >= EXAMPLES:
-            break
-    assert succeeded >= EXAMPLES, "".join(said)
+    _read_until(up, said, lambda: _succeeded(said) >= EXAMPLES)
+    scheduler, executor = _children(said)
+    assert _exists(scheduler)
+    assert _exists(executor)
 
-    children = [int(pid) for pid in re.findall(r"started \(process (\d+)\)", "".join(said))]
-    assert len(children) == 2
-    assert all(_exists(pid) for pid in children)
+    os.kill(scheduler, signal.SIGKILL)
+    again: list[str] = []
+    _read_until(up, again, lambda: len(_children(again)) == 1)
+    _read_until(up, again, lambda: "example-every-5s" in _succeeded(again[-1:]))
 
     up.send_signal(signal.SIGINT)
+    assert up.stdout is not None
     rest = up.stdout.read()
     assert up.wait(DEADLINE_S) == 0, rest
     assert rest.splitlines()[-1] == "stopped"
-    assert not any(_exists(pid) for pid in children)
+    assert not any(_exists(pid) for pid in (scheduler, executor, *_children(again)))
 
 
 def test_a_worker_that_cannot_start_ends_it_with_the_reason(

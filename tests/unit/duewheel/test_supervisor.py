@@ -51,7 +51,7 @@ def test_a_child_that_asks_for_it_is_started_again_after_a_pause(tmp_path: Path)
     assert "exit code 5 (WATCHDOG)" in (child.look(now_s) or "")
     assert child.look(now_s + PAUSE_S[0] / 2) is None
     assert child.restarts == 0
-    assert child.look(now_s + PAUSE_S[0]) == "child started again"
+    assert (child.look(now_s + PAUSE_S[0]) or "").startswith("child started again")
     assert child.restarts == 1
     _ended(child)
     assert child.log.read_text() == "ran\nran\n"
@@ -64,7 +64,7 @@ def test_pauses_grow_while_a_child_keeps_ending(tmp_path: Path) -> None:
         _ended(child)
         now_s = time.monotonic()
         assert f"again in {pause_s:g} s" in (child.look(now_s) or "")
-        assert child.look(now_s + pause_s) == "child started again"
+        assert (child.look(now_s + pause_s) or "").startswith("child started again")
     _ended(child)
 
 
