@@ -38,7 +38,7 @@ def get_jobs(deadline_s: float = DEADLINE_OPTION, output: OutputFormat = OUTPUT_
     if output is OutputFormat.JSON:
         typer.echo(as_json([_job_json(view, now_ms) for view in views]))
         return
-    header = ["JOB", "SCHEDULE", "TARGET", "STATE", "NEXT RUN"]
+    header = ["JOB", "SCHEDULE", "TARGET", "STATE", "NEXT RUN", "PROBLEM"]
     typer.echo(table(header, [_job_row(view, now_ms) for view in views]))
 
 
@@ -107,6 +107,7 @@ def _job_row(view: JobView, now_ms: int) -> list[object]:
         target_text(definition) if definition else None,
         view.state,
         format_instant(following[0]) if following else None,
+        view.problem,
     ]
 
 
@@ -129,7 +130,7 @@ def _description(view: JobView, next_runs: list[str]) -> str:
         "Schedule": schedule_text(definition) if definition else None,
         "Target": target_text(definition) if definition else None,
         "Effective from": status.get("effective_from"),
-        "Error": status.get("error"),
+        "Problem": view.problem,
         "Warnings": "; ".join(status.get("warnings") or ()) or None,
         "Next runs": ", ".join(next_runs) or None,
         "Definition": view.definition,

@@ -35,8 +35,22 @@ class JobView:
 
     @property
     def state(self) -> str:
-        """The state of its status; ``pending`` while no scheduler has answered."""
-        return "pending" if self.status is None else str(self.status.get("state"))
+        """What is in force; ``pending`` while no scheduler has answered.
+
+        ``rejected`` only where no good version is: else the last change was refused and the
+        version before it goes on, see `problem`.
+        """
+        if self.status is None:
+            return "pending"
+        state = str(self.status.get("state"))
+        if state == "rejected" and self.definition is not None:
+            return "paused" if self.definition.get("paused") else "active"
+        return state
+
+    @property
+    def problem(self) -> str | None:
+        """Why the last change was refused; ``None`` if it was not."""
+        return None if self.status is None else self.status.get("error")
 
     @property
     def exists(self) -> bool:

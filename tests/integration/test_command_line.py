@@ -9,6 +9,11 @@ from typing import Any
 
 import pytest
 
+from scheduler.cli.answers import statuses
+from scheduler.cli.cluster import Cluster, Deadline
+from scheduler.contract.partition import partition_of
+from scheduler.contract.topics import load_catalog
+from scheduler.core.records import Outgoing
 from scheduler.errors import ExitCode
 
 pytestmark = pytest.mark.integration
@@ -46,6 +51,20 @@ def _refused(done: Done) -> str:
     return done.stderr.splitlines()[-1]
 
 
+def _spoil(environment: Environment, job_id: str) -> str:
+    """Produce a bad definition past every check, as anybody can; the scheduler's refusal."""
+    catalog = load_catalog(environment["DUEWHEEL_TOPIC_PREFIX"])
+    cluster = Cluster({"bootstrap.servers": environment["KAFKA_BOOTSTRAP_SERVERS"]})
+    deadline = Deadline.after(DEADLINE_S, "the refusal")
+    key = job_id.encode()
+    place = partition_of(key, catalog.partitions("jobs"))
+    answers_at = partition_of(key, catalog.partitions("job-status"))
+    with cluster.tail({catalog.name("job-status"): [answers_at]}, deadline) as tail:
+        bad = Outgoing(catalog.name("jobs"), place, key, b'{"every":"sometimes"}')
+        offset = cluster.send([bad], deadline)[0]
+        return str(statuses(tail, {job_id: offset}, deadline)[job_id]["error"])
+
+
 @pytest.mark.usefixtures("workers")
 def test_the_life_of_a_job(environment: dict[str, str]) -> None:
     yearly = _definition("yearly", schedule="0 0 1 1 *", payload={"n": 1})
@@ -71,6 +90,11 @@ def test_the_life_of_a_job(environment: dict[str, str]) -> None:
 
     edited = _definition("yearly", schedule="0 0 1 1 *", paused=True)
     assert _json(environment, "apply", "-f", "-", text=edited)[0]["state"] == "paused"
+
+    assert "sometimes" in _spoil(environment, "yearly")
+    described = _json(environment, "describe", "job", "yearly")
+    assert (described["state"], described["definition"]) == ("paused", json.loads(edited))
+    assert "sometimes" in described["status"]["error"]
 
     assert _json(environment, "delete", "job", "yearly")["state"] == "deleted"
     assert _json(environment, "get", "jobs") == []

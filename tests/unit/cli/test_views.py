@@ -73,6 +73,13 @@ def test_a_deleted_job_is_gone_and_a_refused_one_is_shown() -> None:
     assert [(view.job_id, view.state) for view in views] == [("bad", "rejected")]
 
 
+def test_a_job_whose_last_change_was_refused_goes_on() -> None:
+    kept = _record("a", {"v": 1}, 2, headers=_guard(1, Why.KEPT))
+    refusal = _record("a", {"state": "rejected", "error": "every: too short"})
+    view = _jobs([_record("a", {"v": 1}, 0), _record("a", {"v": 2}, 1), kept], [refusal])[0]
+    assert (view.state, view.problem) == ("active", "every: too short")
+
+
 def test_a_job_nobody_has_answered_for_is_pending() -> None:
     assert _jobs([_record("a", {"v": 1})])[0].state == "pending"
 
