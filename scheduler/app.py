@@ -42,6 +42,9 @@ log = structlog.get_logger("scheduler")
 CLOSE_S = 5.0
 """Deadline for closing each client."""
 
+CURSOR_FETCH_MS = 20
+"""How long a broker holds a fetch of ``cursors``: what a take-over waits for its end at most."""
+
 LAYOUT_VERSION = b"1"
 """Of core/layout.py; a store written with another one is dropped and rebuilt."""
 
@@ -128,6 +131,9 @@ def _edges(settings: SchedulerSettings, catalog: TopicCatalog, store: OrderedSto
             session_timeout_ms=settings.session_timeout_ms,
             heartbeat_ms=settings.heartbeat_interval_ms,
             call_deadline_s=deadline_s, extra=extra)),
+        cursor_reader=LogReader(ReaderConfig(
+            servers, group, fetch_wait_ms=CURSOR_FETCH_MS, queued_kbytes=4_096,
+            call_deadline_s=deadline_s, extra=extra)),
         reader=LogReader(ReaderConfig(servers, group, call_deadline_s=deadline_s, extra=extra)),
         producer=producer,
         positions=Positions(PositionsConfig(
@@ -193,5 +199,6 @@ def _close(edges: Edges) -> None:
     edges.ownership.close(CLOSE_S)
     edges.producer.close(CLOSE_S)
     edges.reader.close(CLOSE_S)
+    edges.cursor_reader.close(CLOSE_S)
     edges.positions.close(CLOSE_S)
     edges.store.close()

@@ -154,6 +154,7 @@ class Shard:
         promise = self.cursor.retries >= self._retry_end
         target = self._target(now_ms, hand_ms, all_taken=all_taken)
         draft.until = walk(draft, Walk(target, budget, touched, self._oldest_held(), promise))
+        draft.look_up(touched)
         for record in jobs:
             if ("jobs", record.offset) in self.poisoned:
                 refuse(draft, record, DefinitionError("", _POISON))

@@ -443,7 +443,9 @@ def _exchange(
 
 def _put_on(draft: Draft, key: bytes, version: Version, job: CompiledJob) -> None:
     partition, stage = draft.partition, draft.stage
-    join_cohort(stage, partition, job.cohort, draft.until, version.valid_from_ms)
+    if draft.joined.get(version.cohort, FOREVER_MS) > version.valid_from_ms:
+        join_cohort(stage, partition, job.cohort, draft.until, version.valid_from_ms)
+        draft.joined[version.cohort] = version.valid_from_ms
     if version.paused:
         return
     if version.run_at_ms is not None:

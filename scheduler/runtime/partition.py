@@ -118,7 +118,10 @@ class Partition:
         Returns:
             Whether it is trusted; else it was dropped and is rebuilt from the log.
         """
-        meta = decode_meta(self._store.get(meta_key(self.number)))
+        stored = self._store.get(meta_key(self.number))
+        if stored is None:
+            return False  # every write carries the meta: nothing is stored
+        meta = decode_meta(stored)
         if meta is None or meta.caught_up_ms < trusted_since_ms:
             self.drop()
             return False
@@ -223,12 +226,11 @@ class Partition:
         if self._known is None or self.shard is not None:
             return False
         position, cursor = self._known
-        return (
-            self.state is State.TAKING
-            or bool(self.jobs.below(position, 1))
-            or bool(self.commands.below(cursor.commands, 1))
-            or bool(self.retries.below(cursor.retries, 1))
-        )
+        logs = ((self.jobs, position), (self.commands, cursor.commands),
+                (self.retries, cursor.retries))  # fmt: skip
+        if any(feed.records and feed.records[0].offset < upto for feed, upto in logs):
+            return True
+        return self.state is State.TAKING and all(feed.read_to >= upto for feed, upto in logs)
 
     def work(self, now_ms: int) -> bool:
         """Apply a chunk of what is accepted.
@@ -252,15 +254,16 @@ class Partition:
         total = 0
         for feed, upto, take in feeds:
             records = feed.below(upto, _ABSORB_CHUNK)
+            draft.look_up(record.key or b"" for record in records)
             for record in records:
                 take(draft, record)
             feed.done(len(records), upto)
             total += len(records)
+        if self._complete(position, cursor):
+            self._caught_up_ms = now_ms
         if total:
             self._placed = placed
             self._store.write([*draft.stage.writes(), self._meta(placed)])
-        if self._complete(position, cursor):
-            self._caught_up_ms = now_ms
         return total
 
     def _complete(self, position: int, cursor: Cursor) -> bool:

@@ -39,6 +39,9 @@ READ_MOST = 2_000
 IDLE_WAIT_S = 0.05
 """Longest wait of an idle step: how late a rebalance may be noticed."""
 
+CURSOR_WAIT_S = 0.005
+"""While a take-over waits for the end of ``cursors``."""
+
 WORK_MOST = 16
 """Partitions worked on in one step while others fire (each up to 1,000 records)."""
 
@@ -74,10 +77,16 @@ class WorkerConfig:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """The real things a worker stands on."""
+    """The real things a worker stands on.
+
+    Attributes:
+        reader: of the logs of every partition; an idle broker holds its fetches for long.
+        cursor_reader: of ``cursors``, which a take-over waits for: few partitions, short fetches.
+    """
 
     ownership: Ownership
     reader: LogReader
+    cursor_reader: LogReader
     producer: TransactionalProducer
     positions: Positions
     store: OrderedStore
@@ -115,12 +124,15 @@ class Worker:
         trusted = sum(p.restore(now - self._config.trust_ms) for p in self.partitions)
         log.info(events.WORKER_STARTED, partitions=len(self.partitions), trusted=trusted)
         routes = self._routes
-        places = {(routes.cursors, p): START for p in range(routes.cursor_partitions)}
+        self._edges.cursor_reader.add(
+            {(routes.cursors, p): START for p in range(routes.cursor_partitions)}
+        )
         if self._config.warm_all:
+            places: dict[tuple[str, int], int] = {}
             for partition in self.partitions:
                 places.update(self._places(partition))
             self._edges.positions.watch(range(routes.job_partitions))
-        self._edges.reader.add(places)
+            self._edges.reader.add(places)
 
     def _places(self, partition: Partition) -> dict[tuple[str, int], int]:
         """Where to read a partition's logs from."""
@@ -187,23 +199,25 @@ class Worker:
     # ---- reading ---------------------------------------------------------------------------
 
     def _read(self) -> None:
+        self._read_cursors()
         batch = self._edges.reader.poll(READ_MOST, self._wait_s())
-        routes = self._routes
-        full: set[int] = set()
-        for record in batch.records:
-            if record.topic == routes.cursors:
-                self.cursors.apply(record)
-                self._cursor_ends[record.partition] = record.offset + 1
-            elif self._offer(record):
-                full.add(record.partition)
+        full = {record.partition for record in batch.records if self._offer(record)}
         for (topic, number), end in batch.ends.items():
-            if topic == routes.cursors:
-                self._cursor_ends[number] = max(end, self._cursor_ends.get(number, 0))
-            elif topic != routes.calendars:
-                self._feed(topic, number).reached(end)
+            self._feed(topic, number).reached(end)
         for topic, number in batch.lost:
             self._recover_log(topic, number)
         self._park(full)
+
+    def _read_cursors(self) -> None:
+        batch = self._edges.cursor_reader.poll(READ_MOST, CURSOR_WAIT_S if self._waiting else 0.0)
+        for record in batch.records:
+            self.cursors.apply(record)
+            self._cursor_ends[record.partition] = record.offset + 1
+        for (_, number), end in batch.ends.items():
+            self._cursor_ends[number] = max(end, self._cursor_ends.get(number, 0))
+        for topic, number in batch.lost:
+            log.error(events.LOG_LOST, topic=topic, partition=number)
+            self._edges.cursor_reader.seek(topic, number, START)
 
     def _offer(self, record: Incoming) -> bool:
         """Hand a record to its partition; whether that has read far enough ahead."""
