@@ -11,16 +11,22 @@ from scheduler.core.instant import format_instant
 _SHOWN = FINAL_RUN_STATUSES | {"retrying"}
 """Being claimed is no news; how it ended is."""
 
+_RECORDS_MAX = 500
+
 
 def lines(tail: Tail, timeout_s: float) -> Iterator[str]:
-    """Lines for the records that lie ready; waits for the first only, at most ``timeout_s``."""
-    record = tail.poll(timeout_s)
-    while record is not None:
+    """Lines for the records that lie ready; waits for the first only, at most ``timeout_s``.
+
+    A bounded number of records: whoever prints them has other things to look at as well.
+    """
+    for n in range(_RECORDS_MAX):
+        record = tail.poll(timeout_s if n == 0 else 0.0)
+        if record is None:
+            return
         value = decoded(record)
         line = status_line(value) if "state" in value else run_line(value, record.appended_ms)
         if line:
             yield line
-        record = tail.poll(0.0)
 
 
 def status_line(status: Mapping[str, Any]) -> str:

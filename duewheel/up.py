@@ -31,6 +31,7 @@ from scheduler.runtime.clock import SystemClock
 from scheduler.settings import BOOTSTRAP_VARIABLE, VARIABLE_PREFIX, KafkaSettings
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_HANDLERS_VARIABLE = f"{VARIABLE_PREFIX}HANDLERS"
 _PREPARE_S = 60.0
 _LOOK_S = 0.2
 """Between two looks at the children, while no run happens."""
@@ -111,9 +112,10 @@ class Up:
         return children
 
     def _child(self, name: str, settings: KafkaSettings) -> Child:
+        handlers = [os.environ.get(_HANDLERS_VARIABLE), example_handlers.__name__]
         environment = {
-            f"{VARIABLE_PREFIX}HANDLERS": example_handlers.__name__,
             **os.environ,
+            _HANDLERS_VARIABLE: ",".join(each for each in handlers if each),
             BOOTSTRAP_VARIABLE: settings.bootstrap_servers,
         }
         log = self.root / ".duewheel" / "log" / f"{name}.log"
