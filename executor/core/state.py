@@ -184,5 +184,3 @@ def forget_at_ms(value: StateValue) -> int | None:
             return updated_ms + REMEMBER_MS if deleted or runs <= 1 else None
         case OpenRun():
             return None
-
-

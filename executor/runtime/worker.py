@@ -299,5 +299,3 @@ class Worker:
         self._edges.state_log.close(deadline_s)
         self._edges.answers.close(deadline_s)
         return unfinished
-
-

@@ -176,5 +176,3 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     """End a process as a crash would."""
     process.send_signal(signal.SIGKILL)
     process.wait(DEADLINE_S)
-
-

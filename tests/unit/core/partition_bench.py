@@ -95,13 +95,15 @@ class Bench:
 
     def turn(self, now: float, budget: int = 1_000, hand: float | None = None) -> list[str]:
         """One committed transaction; the run ids it dispatched, instants in bench seconds."""
-        decision = self.shard.decide(at(now), at(now if hand is None else hand), budget, True)
+        decision = self.shard.decide(
+            at(now), at(now if hand is None else hand), budget, drained=True
+        )
         self._commit(decision, now)
         return self._names(decision)
 
     def dropped_turn(self, now: float) -> None:
         """A transaction that was aborted."""
-        self.shard.decide(at(now), at(now), 1_000, True)
+        self.shard.decide(at(now), at(now), 1_000, drained=True)
 
     def rebuilt(self) -> Shard:
         """A taker's shard, from an empty store and the logs."""
