@@ -53,6 +53,10 @@ def test_what_the_readme_says_about_the_console_works(
     define, status, runs, history, command_line = (
         adapted(command, kafka.bootstrap, prefix) for command in commands(SECTION)
     )
+    # The README begins with everything running: an answered job says that it is.
+    _shell(
+        ".venv/bin/duewheel apply --filename examples/every-minute.yaml --deadline 60", environment
+    )
     _shell(define, environment)
 
     key, answer = _value(_shell(status, environment).splitlines()[-1])
