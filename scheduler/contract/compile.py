@@ -8,7 +8,6 @@ accepts it or names every fault. So the rules are in one place, `JobDefinition`,
 way can be wrong only by accepting what the model would refuse; a property test compares both.
 """
 
-import hashlib
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -44,6 +43,7 @@ from scheduler.core.definition import (
     OnceSpec,
     ScheduleSpec,
 )
+from scheduler.core.spread import jitter_of, phase_of
 from scheduler.errors import DefinitionError, RequestError, invariant
 
 _FAST_BYTES_MAX = 16_384
@@ -267,9 +267,8 @@ def _timing(template: _Template, job_id: str) -> tuple[Cohort, tuple[str, ...]]:
     if not template.per_job:
         return _shared_timing(template, 0, 0, None)
     definition = template.definition
-    stable = int.from_bytes(hashlib.sha256(job_id.encode()).digest()[:8], "big")
-    jitter_ms = stable % (definition.jitter_seconds + 1) * 1_000
-    phase_ms = stable % definition.every * 1_000 if definition.every else 0
+    jitter_ms = jitter_of(job_id, definition.jitter_seconds)
+    phase_ms = phase_of(job_id, definition.every) * 1_000 if definition.every else 0
     if template.hashed:
         return _shared_timing.__wrapped__(template, jitter_ms, phase_ms, job_id)
     return _shared_timing(template, jitter_ms, phase_ms, None)
@@ -298,7 +297,7 @@ def _schedule(
 ) -> tuple[ScheduleSpec, tuple[str, ...]]:
     if definition.schedule is not None:
         text = _cron(definition.schedule, job_id)
-        spec = CronSpec(text.expression, definition.time_zone, *_dst(definition, text.wildcard))
+        spec = CronSpec(text.expression, definition.time_zone, *_dst(definition, text))
         return spec, tuple(text.warnings)
     if definition.every is None:
         return OnceSpec(), ()
@@ -314,11 +313,10 @@ def _cron(expression: str, job_id: str | None) -> CronText:
         raise DefinitionError("schedule", error.reason) from None
 
 
-def _dst(definition: JobDefinition, wildcard: bool) -> tuple[DstGap, DstOverlap]:
-    """Resolve ``auto``: a wildcard follows elapsed time, any other runs once a date."""
+def _dst(definition: JobDefinition, text: CronText) -> tuple[DstGap, DstOverlap]:
+    """Resolve ``auto``."""
     gap, overlap = definition.dst_gap, definition.dst_overlap
-    auto_gap = DstGap.SKIP if wildcard else DstGap.RUN_AFTER
-    auto_overlap = DstOverlap.BOTH if wildcard else DstOverlap.FIRST
+    auto_gap, auto_overlap = text.auto
     return (
         auto_gap if gap is DstGapChoice.AUTO else DstGap(gap.value),
         auto_overlap if overlap is DstOverlapChoice.AUTO else DstOverlap(overlap.value),

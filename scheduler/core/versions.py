@@ -280,6 +280,8 @@ def _tell_accepted(
     warnings = list(job.warnings)
     if source.moved:
         warnings.append("was produced to another partition than murmur2 of its key and was moved")
+    if not pending and not version.paused and version.run_at_ms is None:
+        warnings.append("its schedule has no further instant: it will never run")
     draft.status(
         key,
         "paused" if version.paused else "active",

@@ -53,7 +53,7 @@ def test_a_users_open_transaction_delays_only_the_definitions_behind_it(
         system.user.define(f"behind-{partition:03}", {"every": "PT1S"})
     assert system.user.flush() == 0
 
-    assert system.until(partial(system.reached, now_ms() + 3_000), 6.0), "fires wait for a user"
+    assert system.until(partial(system.reached, now_ms() + 3_000), 30.0), "fires wait for a user"
     died_ms = now_ms()
     system.workers[0].signal(signal.SIGKILL)
     assert system.until(partial(system.reached, died_ms + 1), TAKE_OVER_MS / 1000), (
@@ -61,7 +61,7 @@ def test_a_users_open_transaction_delays_only_the_definitions_behind_it(
     )
     print(f"take-over behind a user's open transaction: {now_ms() - died_ms} ms")
     behind = [f"behind-{partition:03}" for partition in range(catalog.partitions("jobs"))]
-    assert system.observer.behind(behind, 0) == behind, "read beyond an open transaction"
+    assert system.observer.behind(behind, 1) == behind, "read beyond an open transaction"
 
     user.commit_transaction(30)
     freed = [*behind, *_held_ids(catalog)]

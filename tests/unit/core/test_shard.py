@@ -370,3 +370,12 @@ def test_a_member_that_begins_earlier_brings_its_cohort_forward() -> None:
     assert sent[:9] == [f"a@{now}" for now in range(20, 110, 10)]
     assert sent[9] == "later@100"
     assert name_all(bench.rebuilt(), 130) == name_all(bench.shard, 130)
+
+
+def test_a_job_that_will_never_run_says_so() -> None:
+    """02:30 on the second Sunday of March never exists in New York, and the gap is skipped."""
+    bench = Bench()
+    bench.put("a", 0, schedule="30 2 * 3 0#2", time_zone="America/New_York", dst_gap="skip")
+    bench.turn(1)
+    assert bench.told[-1]["next_run_at"] is None
+    assert any("never run" in warning for warning in bench.told[-1]["warnings"])
