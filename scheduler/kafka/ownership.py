@@ -108,8 +108,11 @@ def parse_group_metadata(data: bytes) -> GroupMetadata:
     if len(parts) != 3 or not parts[2]:
         raise FencedError(f"group metadata cut short: {data!r}")
     group, member, rest = parts
-    instance = None if rest[0] == _NO_INSTANCE else rest[1:].rstrip(b"\0").decode("ascii")
-    return GroupMetadata(group.decode("ascii"), generation, member.decode("ascii"), instance)
+    try:
+        instance = None if rest[0] == _NO_INSTANCE else rest[1:].rstrip(b"\0").decode("ascii")
+        return GroupMetadata(group.decode("ascii"), generation, member.decode("ascii"), instance)
+    except UnicodeDecodeError as error:
+        raise FencedError(f"group metadata with names that are not ASCII: {data!r}") from error
 
 
 class Ownership:
