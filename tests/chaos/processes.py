@@ -12,6 +12,11 @@ from pathlib import Path
 from scheduler.errors import ExitCode
 
 ROOT = Path(__file__).resolve().parents[2]
+_EXPLAINED = frozenset(
+    {ExitCode.OK, ExitCode.CLIENT_FATAL, ExitCode.WATCHDOG, -signal.SIGKILL, -signal.SIGTERM}
+)
+"""What faults may lead to: asked for, or a client beyond repair and started again."""
+
 STOP_S = 20.0
 """A clean stop commits once and closes its clients; longer than this is a hang."""
 
@@ -76,16 +81,18 @@ class Child:
 
 
 def broken(children: Sequence[Child]) -> list[str]:
-    """Ends that no fault explains: a violated invariant, a faulty configuration, a hang."""
-    worst = (ExitCode.INVARIANT, ExitCode.CONFIG, ExitCode.USAGE, ExitCode.FAILURE)
-    faults = [
-        f"{child.name} ended {child.exits[code]} times with {code.name} ({code.value}), "
-        f"see {child.log}"
+    """Ends that no fault explains: a violated invariant, a crash of a library, a hang."""
+    ends = [
+        f"{child.name} ended {count} times with {_spell(code)}, see {child.log}"
         for child in children
-        for code in worst
-        if child.exits[code]
+        for code, count in sorted(child.exits.items())
+        if code not in _EXPLAINED
     ]
-    return faults + [f"{child.name} hung at its stop" for child in children if child.hung]
+    return ends + [f"{child.name} hung at its stop" for child in children if child.hung]
+
+
+def _spell(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else ExitCode(code).name
 
 
 def scheduler(number: int, bootstrap: str, prefix: str, folder: Path) -> Child:
@@ -106,5 +113,6 @@ def _service(service: str, number: int, bootstrap: str, prefix: str, folder: Pat
         "KAFKA_BOOTSTRAP_SERVERS": bootstrap,
         "DUEWHEEL_TOPIC_PREFIX": prefix,
         "DUEWHEEL_STATE_DIR": str(state),
+        "PYTHONFAULTHANDLER": "1",  # a crash of a client library names the call it was in
     }
     return Child(name, ["-m", "duewheel", service], environment, folder / f"{name}.log")

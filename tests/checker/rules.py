@@ -194,7 +194,8 @@ def attempts_increase(history: History) -> Iterator[Finding]:
                     f"{after.attempt}.{after.deferral} at {_place(after)} after "
                     f"{before.attempt}.{before.deferral}",
                 )
-    for run_key, rows in _by_version(history.outcomes).items():
+    attempted = [row for row in history.outcomes if row.attempt > 0]  # 0: a deletion made it void
+    for run_key, rows in _by_version(attempted).items():
         for earlier, later in pairwise(rows):
             if later.attempt < earlier.attempt:
                 yield (run_key, f"history goes from attempt {earlier.attempt} to {later.attempt}")
