@@ -1,5 +1,6 @@
 """Logs of a process: JSON lines for machines, colours for a terminal."""
 
+import faulthandler
 import logging
 import sys
 
@@ -8,6 +9,7 @@ import structlog
 
 def configure_logs(level: int = logging.INFO) -> None:
     """Write events at ``level`` and above to standard output."""
+    faulthandler.enable()  # a crash in a native library says where
     terminal = sys.stdout.isatty()
     last: structlog.types.Processor = (
         structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()

@@ -4,31 +4,36 @@ Two questions. `Positions.request` (take-over): stable answers, each only once n
 that commits the partition's offset is pending. `Positions.watch` (standby): the last stable
 ones, refreshed all the time.
 
-One request answers for every partition by itself (OffsetFetch with *require stable*: the broker
-marks those that wait with UNSTABLE_OFFSET_COMMIT), so one pending transaction holds up nobody
-else's partitions. Nothing here is a member of the group.
+Both are asked by consumers of the group that never subscribe, so nothing here is a member of it:
+``committed()`` of a read_committed consumer waits while a transaction is pending, of a
+read_uncommitted one it gives the last stable offset *with its metadata*. One pending partition
+makes the whole call wait; so a call that times out is made again for each half, and one pending
+transaction holds up nobody else's partitions. (The admin client's request would answer for each
+partition by itself, but crashes the process when the coordinator moves: decision 0040.)
 """
 
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    KafkaError,
-    KafkaException,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from scheduler.errors import ConfigError, RetryableError
 from scheduler.kafka.admin import KafkaAdmin
-from scheduler.kafka.client import LOGGER, Options, client_options
+from scheduler.kafka.client import LOGGER, Options, client_options, error_of
 from scheduler.kafka.watchdog import WATCHDOG, Watchdog
 
 _NONE = -1001
+
+PATIENCE_S = 0.3
+"""How long one question for stable positions may take before it is halved: an answer takes a
+few milliseconds, and what is pending is ended by its owner in far less, or by the broker."""
+
+ROUND_S = 3.0
+"""Of halving; then what was found is handed over and the rest is asked for anew."""
 
 
 def no_ends(_partition: int) -> tuple[tuple[str, int], ...]:
@@ -128,13 +133,17 @@ class Positions:
 
     def _run(self) -> None:
         asker = _Asker(self._config)
+        self._serve(asker)
+        asker.close()
+
+    def _serve(self, asker: "_Asker") -> None:
         while self._wait():
             try:
                 with self._watchdog.guard("positions", 6 * self._config.request_s):
                     self._round(asker)
             except (KafkaException, RetryableError, ConfigError, TimeoutError) as failure:
                 LOGGER.warning("positions: %s; asked again", failure)
-                asker = _Asker(self._config)
+                asker.renew()
                 with self._wake:
                     self._wake.wait_for(lambda: self._closed, self._config.retry_s)
 
@@ -177,26 +186,35 @@ class Positions:
 
 
 class _Asker:
-    """The requests themselves; made anew after every failure, for stale leader epochs."""
+    """The requests themselves; the admin client is made anew for stale leader epochs."""
 
     def __init__(self, config: PositionsConfig) -> None:
         self._config = config
+        self._patience_s = PATIENCE_S
+        self._committed = Consumer(_options(config, "read_committed"))
+        self._last_stable = Consumer(_options(config, "read_uncommitted"))
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget what the admin client knows of the brokers."""
+        config = self._config
         options = client_options(config.bootstrap_servers, config.extra, {})
-        self._client = AdminClient(options)
         self._admin = KafkaAdmin(options, request_s=config.request_s)
+
+    def close(self) -> None:
+        """Close the consumers; they have nothing to leave or to commit."""
+        self._committed.close()
+        self._last_stable.close()
 
     def stable(self, partitions: list[int]) -> list[Position]:
         """Positions with log ends of those partitions no transaction is pending for."""
-        found = self._fetch(partitions, stable=True)
+        found = self._settled(partitions)
         if not found:
             return []
         ends = self._ends([each.partition for each in found])
         return [
-            Position(
-                each.partition,
-                each.offset,
-                each.metadata,
-                stable=True,
+            replace(
+                each,
                 log_ends={place[0]: ends[place] for place in self._config.ends(each.partition)},
             )
             for each in found
@@ -204,25 +222,37 @@ class _Asker:
 
     def last_stable(self, partitions: list[int]) -> list[Position]:
         """Positions whatever is pending."""
-        return self._fetch(partitions, stable=False)
+        return self._ask(self._last_stable, partitions, self._config.request_s, stable=False)
 
-    def _fetch(self, partitions: list[int], *, stable: bool) -> list[Position]:
-        config = self._config
-        places = [TopicPartition(config.topic, number) for number in partitions]
-        futures = self._client.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(config.group, places)],
-            require_stable=stable,
-            request_timeout=config.request_s,
-        )
-        answer = futures[config.group].result(timeout=2 * config.request_s)
+    def _settled(self, partitions: list[int]) -> list[Position]:
+        """The stable ones, found by halving what times out, for one round's time."""
+        until = time.monotonic() + ROUND_S
+        left, found = [partitions], list[Position]()
+        while left and time.monotonic() < until:
+            asked = left.pop()
+            try:
+                found += self._ask(self._committed, asked, self._patience_s, stable=True)
+            except KafkaException as failure:
+                if error_of(failure).code() != KafkaError._TIMED_OUT:
+                    raise
+                middle = len(asked) // 2
+                left += [part for part in (asked[:middle], asked[middle:]) if middle]
+        # Nothing at all may also mean a slow broker rather than pending transactions.
+        slow = not found
+        self._patience_s = min(2 * self._patience_s, ROUND_S) if slow else PATIENCE_S
+        return found
+
+    def _ask(
+        self, consumer: Consumer, partitions: list[int], timeout_s: float, *, stable: bool
+    ) -> list[Position]:
+        places = [TopicPartition(self._config.topic, number) for number in partitions]
         positions = []
-        for each in answer.topic_partitions:
-            if each.error is None:
-                offset = None if each.offset <= _NONE else each.offset
-                metadata = each.metadata if offset is not None else None
-                positions.append(Position(each.partition, offset, metadata, stable=stable))
-            elif each.error.code() != KafkaError.UNSTABLE_OFFSET_COMMIT:
+        for each in consumer.committed(places, timeout_s):
+            if each.error is not None:
                 raise KafkaException(each.error)
+            offset = None if each.offset <= _NONE else each.offset
+            metadata = each.metadata if offset is not None else None
+            positions.append(Position(each.partition, offset, metadata, stable=stable))
         return positions
 
     def _ends(self, partitions: list[int]) -> dict[tuple[str, int], int]:
@@ -235,3 +265,16 @@ class _Asker:
             for topic, logs in wanted.items()
             for log, end in self._admin.log_ends(topic, sorted(logs)).items()
         }
+
+
+def _options(config: PositionsConfig, isolation: str) -> dict[str, Any]:
+    own: dict[str, str | int | float | bool] = {
+        "group.id": config.group,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+        "isolation.level": isolation,
+        "retry.backoff.ms": 20,  # how soon a pending position is asked for again
+        "retry.backoff.max.ms": 100,
+    }
+    return client_options(config.bootstrap_servers, config.extra, own)
