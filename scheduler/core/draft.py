@@ -5,6 +5,7 @@ the store) while the rules look at one record or one wheel entry after another. 
 has happened until the transaction commits; an aborted draft is simply dropped.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from scheduler.core.instant import format_instant
 from scheduler.core.intake import DelayedRun
 from scheduler.core.layout import (
     JobEntry,
+    Waiting,
     cohort_key,
     decode_cohort,
     decode_entry,
@@ -72,6 +74,7 @@ class _Miss:
     first_ms: int
     through_ms: int
     count: int
+    attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +188,17 @@ class Draft:
         known.through_ms = max(known.through_ms, nominal_ms)
         known.count += 1
 
-    def miss_one(self, job_id: bytes, offset: int, nominal_ms: int, reason: str) -> None:
-        """Record a delayed run that is void: alone, for its neighbours may have run."""
-        self._stretch[job_id] += 1
-        self.miss(job_id, offset, nominal_ms, reason)
-        self._stretch[job_id] += 1
+    def miss_delayed(self, run: DelayedRun | Waiting) -> None:
+        """Record a delayed run that a deletion made void.
+
+        Alone, for its neighbours may have run, and with the attempts it has had.
+        """
+        self.runs += 1
+        self._stretch[run.job_id] += 1
+        key = (run.job_id, run.definition_offset, "missed", "deleted", self._stretch[run.job_id])
+        made = int(json.loads(run.command)["attempt"]) - 1
+        self._missed[key] = _Miss(run.nominal_ms, run.nominal_ms, 1, made)
+        self._stretch[run.job_id] += 1
 
     def delay(self, run: DelayedRun, value: bytes) -> None:
         """Hand an instant of a replaced version over to ``runs-retry``."""
@@ -218,7 +227,9 @@ class Draft:
         partition = self.partition % routes.run_partitions
         out = []
         for (job_id, offset, status, reason, _), missed in self._missed.items():
-            span = Undispatched(missed.first_ms, missed.through_ms, missed.count, status, reason)
+            span = Undispatched(
+                missed.first_ms, missed.through_ms, missed.count, status, reason, missed.attempt
+            )
             value = undispatched_value(spell(job_id), offset, span, self.now_ms)
             key = f"{spell(job_id)}@{format_instant(missed.first_ms)}".encode()
             out.append(Outgoing(routes.history, partition, key, value))

@@ -73,13 +73,18 @@ def status_value(  # noqa: PLR0913  every field of the contract, all but three b
 
 @dataclass(frozen=True, slots=True)
 class Undispatched:
-    """Consecutive instants that were not dispatched, for one reason."""
+    """Consecutive instants that were not dispatched, for one reason.
+
+    Attributes:
+        attempt: of a delayed run that will not be dispatched again: attempts it has had.
+    """
 
     first_ms: int
     through_ms: int
     count: int
     status: str
     reason: str
+    attempt: int = 0
 
 
 def undispatched_value(
@@ -97,7 +102,7 @@ def undispatched_value(
         "reason": span.reason,
         "through": format_instant(span.through_ms),
         "count": span.count,
-        "attempt": 0,
+        "attempt": span.attempt,
         "attempts": [],
         "finished_at": format_instant(observed_ms),
     })  # fmt: skip

@@ -36,7 +36,7 @@ def accept_delayed(draft: Draft, record: Incoming) -> None:
         # Counted when it was written by this owner; what another owner wrote is not.
         draft.held.append((run.job_id, run.nominal_ms, -1))
     if _void(draft, run):
-        draft.miss_one(run.job_id, run.definition_offset, run.nominal_ms, "deleted")
+        draft.miss_delayed(run)
     elif delayed_position(run, record.offset) <= draft.until:
         draft.to_runs(run.job_id, run.queue, run.command)
     else:

@@ -36,7 +36,9 @@ from scheduler.core.layout import (
     Gone,
     JobEntry,
     Version,
+    decode_waiting,
     decode_waiting_index,
+    delayed_key,
     encode_member,
     encode_one_shot,
     member_key,
@@ -213,11 +215,12 @@ def _void_waiting(draft: Draft, key: bytes) -> None:
     lower, upper = waiting_range(draft.partition, key)
     for index, value in draft.stage.scan(lower, upper, 1 << 30):
         job_id, offset = waiting_id(index)
-        due, nominal, definition_offset, ours = decode_waiting_index(value)
+        due, nominal, _, ours = decode_waiting_index(value)
+        stored = draft.stage.get(delayed_key(draft.partition, due, offset))
         drop_delayed(draft.stage, draft.partition, due, offset, job_id)
-        if (due, DELAYED + offset.to_bytes(8, "big")) <= draft.before:
+        if stored is None or (due, DELAYED + offset.to_bytes(8, "big")) <= draft.before:
             continue
-        draft.miss_one(job_id, definition_offset, nominal, "deleted")
+        draft.miss_delayed(decode_waiting(stored))
         if ours:
             draft.held.append((job_id, nominal, -1))
 

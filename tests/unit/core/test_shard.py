@@ -181,6 +181,7 @@ def test_a_deletion_drops_delayed_runs_of_earlier_definitions() -> None:
     bench.turn(14)
     assert bench.turn(40) == []
     assert [(row["reason"], row["scheduled_at"]) for row in bench.missed] == [("deleted", text(10))]
+    assert bench.missed[0]["attempt"] == 1
 
 
 def test_a_deletion_is_forgotten_when_no_delayed_run_can_be_older() -> None:
