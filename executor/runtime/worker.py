@@ -19,6 +19,7 @@ import structlog
 from executor import events
 from executor.core.machine import Context, Delivery
 from executor.core.routes import ExecutorRoutes
+from executor.core.state import OpenRun
 from executor.core.table import Event, Phase
 from executor.runtime.attempts import Attempts, Place
 from executor.runtime.batch import Batch, Share, build
@@ -259,8 +260,10 @@ class Worker:
         for run_id in share.stops:
             self._edges.attempts.stop(run_id)
         for run in share.starts:
-            if held.state.get(run.run_id) is run:
-                self._edges.attempts.start(held.place, run)
+            current = held.state.get(run.run_id)
+            # The same transaction may have cancelled it, or changed what else is known of it.
+            if isinstance(current, OpenRun) and current.attempt == run.attempt:
+                self._edges.attempts.start(held.place, current)
         for wait in share.waits:
             due = Due(wait.run_id, wait.attempt, Event.DUE)
             self._set_alarm(monotonic_ms + wait.delay_ms, held.place, due)

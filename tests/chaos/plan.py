@@ -73,9 +73,10 @@ def _draw(rng: Random, kind: FaultKind, at_s: float, workers: int, brokers: int)
 
 
 SHORT: Sequence[PlannedFault] = (
-    PlannedFault(3.0, FaultKind.KILL, 0, 0.0),
-    PlannedFault(5.0, FaultKind.FREEZE, 1, 13.0),
-    PlannedFault(21.0, FaultKind.BROKER_KILL, 0, 1.0),
-    PlannedFault(30.0, FaultKind.STOP, 2, 0.0),
+    PlannedFault(2.0, FaultKind.KILL, 0, 0.0),
+    PlannedFault(4.0, FaultKind.FREEZE, 1, 12.5),
+    PlannedFault(15.0, FaultKind.BROKER_KILL, 0, 0.5),
+    PlannedFault(31.0, FaultKind.STOP, 2, 0.0),
 )
-"""The short form: one of each that matters most, within 35 s."""
+"""The short form: one of each that matters most. The zombie wakes up while the broker is away,
+which takes it about 10 s to come back from."""

@@ -15,10 +15,10 @@ from tests.chaos.stage import Config, Scenario, run
 def test_every_run_once_while_things_break(tmp_path: Path) -> None:
     config = Config(
         seed=1,
-        seconds=38.0,
+        seconds=33.0,
         scenario=Scenario.CHURN,
         faults=SHORT,
-        settle_s=45.0,
+        settle_s=75.0,
     )
     report = run(config, tmp_path)
     assert report.passed, text(report)

@@ -41,6 +41,17 @@ def test_run_is_claimed_done_and_recorded(bench: Bench) -> None:
     assert bench.worker.in_flight == 0
 
 
+def test_a_run_whose_job_is_deleted_in_the_same_transaction_is_started_and_ends(
+    bench: Bench,
+) -> None:
+    bench.cluster.send(plain(), {"kind": "job-deleted", "job_id": "job"})
+    bench.step(2)
+    assert bench.started() == (RUN, 1)
+    bench.answer(RUN, 1, Failed("HTTP 503"))
+    bench.step()
+    assert statuses(bench.cluster) == ["running", "dead"]
+
+
 @pytest.mark.parametrize("fenced", [True, False])
 def test_nothing_starts_before_its_claim_is_committed(bench: Bench, fenced: bool) -> None:
     bench.committer.plan.append(Aborted("no", fenced))
