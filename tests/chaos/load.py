@@ -133,7 +133,7 @@ class Churn:
             },
             "max_attempts": 3,
             "timeout_seconds": 5,
-            # Delays are random in [0, min(15, 10 * 2^n)] s: most go through the wheel.
+            # Delays are random in [0, 8] s: those above 5 s go through the wheel.
             "retry_base_seconds": 10,
-            "retry_cap_seconds": 15,
+            "retry_cap_seconds": 8,
         }

@@ -73,10 +73,12 @@ def _draw(rng: Random, kind: FaultKind, at_s: float, workers: int, brokers: int)
 
 
 SHORT: Sequence[PlannedFault] = (
-    PlannedFault(2.0, FaultKind.KILL, 0, 0.0),
-    PlannedFault(4.0, FaultKind.FREEZE, 1, 12.5),
-    PlannedFault(15.0, FaultKind.BROKER_KILL, 0, 0.5),
-    PlannedFault(31.0, FaultKind.STOP, 2, 0.0),
+    PlannedFault(2.0, FaultKind.BROKER_KILL, 0, 0.5),
+    PlannedFault(18.0, FaultKind.KILL, 0, 0.0),
+    PlannedFault(19.0, FaultKind.FREEZE, 1, 12.5),
+    PlannedFault(26.0, FaultKind.STOP, 2, 0.0),
 )
-"""The short form: one of each that matters most. The zombie wakes up while the broker is away,
-which takes it about 10 s to come back from."""
+"""The short form: one of each that matters most. The broker goes first, for its consequences are
+the longest: it needs about 10 s to come back, and runs of executors that lost their partitions
+meanwhile are attempted again 30 s later.
+"""

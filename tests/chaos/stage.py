@@ -43,7 +43,7 @@ class Config:
     Attributes:
         seconds: how long faults go on.
         settle_s: how long it may then take until everything due is decided and finished. An
-            executor's runs are attempted again 30 s after it died, and a retry waits up to 15 s.
+            executor's runs are attempted again 30 s after it died, and a retry waits up to 8 s.
     """
 
     seed: int
