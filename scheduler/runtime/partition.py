@@ -213,14 +213,6 @@ class Partition:
     # ---- work --------------------------------------------------------------------------------
 
     @property
-    def buffered(self) -> int:
-        """Records read and neither applied nor accepted."""
-        shard = self.shard
-        if shard is not None:
-            return len(shard.inbox.jobs) + len(shard.inbox.commands) + len(shard.inbox.retries)
-        return len(self.jobs.records) + len(self.commands.records) + len(self.retries.records)
-
-    @property
     def has_work(self) -> bool:
         """Whether `work` would do something now."""
         if self._known is None or self.shard is not None:

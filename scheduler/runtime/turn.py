@@ -38,7 +38,7 @@ RECORDS_MOST = 500
 """Records of each log that one shard accepts in one transaction."""
 
 HALVINGS_MOST = 12
-"""After so many a transaction holds one record, or one run."""
+"""After so many a transaction takes up one record, and no runs beside it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ WORK_MOST = 16
 """Partitions worked on in one step while others fire (each up to 1,000 records)."""
 
 BUFFER_MOST = 4_000
-"""Records of one partition read ahead; beyond, its logs are not read for a while."""
+"""Records of one log of a partition read ahead; beyond, it is not read for a while."""
 
 TOUCH_MS = 600_000
 """How often the store notes that it is caught up; trust needs days."""
@@ -104,7 +104,7 @@ class Worker:
                            for number in range(self._routes.job_partitions)]  # fmt: skip
         self._turn = Turn(config.turn, edges.producer, edges.ownership, edges.store)
         self._cursor_ends: dict[int, int] = {}
-        self._parked: set[int] = set()
+        self._parked: set[tuple[str, int]] = set()
         self._taken_since: dict[int, int] = {}
         self._touched_at = edges.clock.monotonic_ms()
         self._waiting: dict[int, Position] = {}
@@ -179,7 +179,9 @@ class Worker:
         self._waiting.pop(number, None)
         self._taken_since.pop(number, None)
         if not self._config.warm_all:
-            self._edges.reader.remove(self._places(partition))
+            places = self._places(partition)
+            self._parked -= places.keys()
+            self._edges.reader.remove(places)
 
     def _take(self, numbers: Iterable[int]) -> None:
         now = self._edges.clock.monotonic_ms()
@@ -201,7 +203,7 @@ class Worker:
     def _read(self) -> None:
         self._read_cursors()
         batch = self._edges.reader.poll(READ_MOST, self._wait_s())
-        full = {record.partition for record in batch.records if self._offer(record)}
+        full = {(each.topic, each.partition) for each in batch.records if self._offer(each)}
         for (topic, number), end in batch.ends.items():
             self._feed(topic, number).reached(end)
         for topic, number in batch.lost:
@@ -220,9 +222,10 @@ class Worker:
             self._edges.cursor_reader.seek(topic, number, START)
 
     def _offer(self, record: Incoming) -> bool:
-        """Hand a record to its partition; whether that has read far enough ahead."""
-        self._feed(record.topic, record.partition).offer(record)
-        return self.partitions[record.partition].buffered >= BUFFER_MOST
+        """Hand a record to its partition; whether that has read its log far enough ahead."""
+        feed = self._feed(record.topic, record.partition)
+        feed.offer(record)
+        return len(feed.records) >= BUFFER_MOST
 
     def _feed(self, topic: str, number: int) -> Feed:
         partition = self.partitions[number]
@@ -237,25 +240,40 @@ class Worker:
             return 0.0
         return self._turn.wait_s(self.live, clock.now_ms(), clock.monotonic_ms(), IDLE_WAIT_S)
 
-    def _park(self, full: set[int]) -> None:
-        """Stop reading partitions whose buffer is full, go on with those worked off."""
-        for number in full - self._parked:
-            self._edges.reader.remove(self._places(self.partitions[number]))
-            self._parked.add(number)
-        for number in list(self._parked):
-            partition = self.partitions[number]
-            if partition.buffered < BUFFER_MOST // 2:
-                self._parked.discard(number)
-                self._edges.reader.add(self._places(partition))
+    def _park(self, full: set[tuple[str, int]]) -> None:
+        """Stop reading logs whose buffer is full, go on with those worked off.
+
+        Each log by itself: a take-over may wait for one while another is flooded.
+        """
+        for place in full - self._parked:
+            self._edges.reader.remove([place])
+            self._parked.add(place)
+        for place in list(self._parked):
+            feed = self._feed(*place)
+            if len(feed.records) < BUFFER_MOST // 2:
+                self._parked.discard(place)
+                self._edges.reader.add({place: feed.read_to or START})
 
     def _recover_log(self, topic: str, number: int) -> None:
         """The position lies outside the log (retention, or the topic was made anew)."""
         log.error(events.LOG_LOST, topic=topic, partition=number)
-        if topic == self._routes.jobs:
-            self.partitions[number].drop()
-            self._edges.reader.add(self._places(self.partitions[number]))
-        else:
-            self._edges.reader.add({(topic, number): START})
+        partition = self.partitions[number]
+        if topic != self._routes.jobs:
+            self._edges.reader.seek(topic, number, START)
+            return
+        owned = partition.state is not State.FOLLOWING
+        partition.drop()
+        self._read_again(partition)
+        if owned:
+            partition.retake()
+            self._edges.positions.request([number])
+
+    def _read_again(self, partition: Partition) -> None:
+        """Read a partition's logs from where its feeds stand."""
+        places = self._places(partition)
+        self._parked -= places.keys()
+        self._edges.reader.remove(places)
+        self._edges.reader.add(places)
 
     # ---- accepted positions -------------------------------------------------------------------
 
@@ -311,9 +329,7 @@ class Worker:
     ) -> None:
         if not partition.accepted(offset, cursor, retry_end):
             log.warning(events.STORE_REBUILDS, partition=partition.number, reason="ahead")
-            places = self._places(partition)
-            self._edges.reader.remove(places)
-            self._edges.reader.add(places)
+            self._read_again(partition)
 
     # ---- applying and taking over --------------------------------------------------------------
 
