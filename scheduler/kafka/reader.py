@@ -38,7 +38,7 @@ class ReaderConfig:
 
     bootstrap_servers: str
     group: str
-    fetch_wait_ms: int = 500
+    fetch_wait_ms: int = 100
     queued_kbytes: int = 16_384
     call_deadline_s: float = 30.0
     extra: Options = field(default_factory=dict, repr=False)

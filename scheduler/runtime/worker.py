@@ -10,8 +10,9 @@ The worker keeps every partition's definitions warm (``warm = all``): those it d
 applied only up to their owners' accepted positions.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import structlog
 
@@ -135,10 +136,14 @@ class Worker:
             self._edges.reader.add(places)
 
     def _places(self, partition: Partition) -> dict[tuple[str, int], int]:
-        """Where to read a partition's logs from."""
+        """Where to read a partition's logs from.
+
+        ``jobs`` from 0, for compaction never moves its beginning: the client need not ask for
+        it, and its first fetch finds something (else a broker holds it, and all others with it).
+        """
         routes, number = self._routes, partition.number
         return {
-            (routes.jobs, number): partition.jobs.read_to or START,
+            (routes.jobs, number): partition.jobs.read_to,
             (routes.commands, number): partition.commands.read_to or START,
             (routes.retries, number): partition.retries.read_to or START,
         }
@@ -263,14 +268,16 @@ class Worker:
             return
         owned = partition.state is not State.FOLLOWING
         partition.drop()
-        self._read_again(partition)
+        self._read_again(partition, {(topic, number): START})
         if owned:
             partition.retake()
             self._edges.positions.request([number])
 
-    def _read_again(self, partition: Partition) -> None:
-        """Read a partition's logs from where its feeds stand."""
-        places = self._places(partition)
+    def _read_again(
+        self, partition: Partition, others: Mapping[tuple[str, int], int] = MappingProxyType({})
+    ) -> None:
+        """Read a partition's logs from where its feeds stand, or ``others`` say."""
+        places = {**self._places(partition), **others}
         self._parked -= places.keys()
         self._edges.reader.remove(places)
         self._edges.reader.add(places)
