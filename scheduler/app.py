@@ -92,7 +92,7 @@ def _run(settings: SchedulerSettings, stop: threading.Event) -> None:
     edges = _edges(settings, catalog, store)
     try:
         worker = Worker(_config(settings, routes, topic_id), edges,
-                        ContractDecoder(routes.job_partitions))  # fmt: skip
+                        ContractDecoder(routes.job_partitions, catalog.queues))  # fmt: skip
         worker.start()
         _loop(worker, stop, store, settings.flush_interval_seconds)
     finally:

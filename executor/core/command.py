@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scheduler.core.instant import parse_instant
+from scheduler.core.instant import MAX_MS, parse_instant
 from scheduler.errors import RequestError
 
 Json = Mapping[str, object]
@@ -211,9 +211,12 @@ def _integer(plain: Json, field: str, default: int) -> int:
 
 def _instant(field: str, text: str) -> int:
     try:
-        return parse_instant(text)
+        ms = parse_instant(text)
     except (ValueError, OverflowError) as error:
         raise RequestError(f"{field}: {error}") from error
+    if not 0 <= ms <= MAX_MS:
+        raise RequestError(f"{field}: {text[:40]!r} lies outside of 1970 to 9999")
+    return ms
 
 
 def _trigger(plain: Json) -> Trigger:

@@ -1,5 +1,7 @@
 """What the scheduler takes in, decoded for its core: the `Decoder` of core/ports.py."""
 
+from collections.abc import Iterable
+
 from pydantic_core import to_json
 
 from scheduler.contract.command import (
@@ -14,6 +16,7 @@ from scheduler.contract.limits import LIMITS
 from scheduler.contract.partition import partition_of
 from scheduler.contract.run import DelayedRun as DelayedMessage
 from scheduler.contract.run import RunTrigger
+from scheduler.contract.topics import DEFAULT_QUEUE
 from scheduler.core.definition import CompiledJob
 from scheduler.core.intake import Cancel, Command, DelayedRun, Trigger, Unsupported
 from scheduler.core.records import Incoming
@@ -26,8 +29,9 @@ DELAY_MS_MAX = 7 * 24 * 3_600_000
 class ContractDecoder:
     """Decodes with the contract's models; refuses with `RequestError`, whatever the bytes."""
 
-    def __init__(self, job_partitions: int) -> None:
+    def __init__(self, job_partitions: int, queues: Iterable[str] = (DEFAULT_QUEUE,)) -> None:
         self._job_partitions = job_partitions
+        self._queues = frozenset(queues)
 
     def job_id(self, key: bytes | None) -> str:
         """The job id a key spells. Raises `DefinitionError`."""
@@ -42,7 +46,10 @@ class ContractDecoder:
 
     def job(self, job_id: str, value: bytes, offset: int) -> CompiledJob:
         """A compiled definition. Raises `DefinitionError`."""
-        return compile_job(job_id, value, offset)
+        job = compile_job(job_id, value, offset)
+        if job.cohort.queue not in self._queues:
+            raise DefinitionError("queue", self._undeclared(job.cohort.queue))
+        return job
 
     def delayed(self, record: Incoming) -> DelayedRun:
         """A record of ``runs-retry``. Raises `RequestError`."""
@@ -52,6 +59,8 @@ class ContractDecoder:
             raise RequestError(f"job_id is {message.job_id!r} but the key is {job_id!r}")
         if self.partition(job_id.encode()) != record.partition:
             raise RequestError(f"the run of {job_id!r} lies in the wrong partition")
+        if message.queue not in self._queues:
+            raise RequestError(f"queue: {self._undeclared(message.queue)}")
         plain = message.model_dump(exclude={"not_before", "last_error", "attempts"})
         first = message.attempt == 1 and message.deferral == 0
         scheduled = message.trigger in (RunTrigger.SCHEDULE, RunTrigger.MISFIRE)
@@ -64,6 +73,11 @@ class ContractDecoder:
             queue=message.queue,
             command=_bounded(to_json(plain), LIMITS.record_bytes_max),
         )
+
+    def _undeclared(self, queue: str) -> str:
+        """One run for a topic that does not exist would end the transaction of all others."""
+        declared = ", ".join(sorted(self._queues))
+        return f"{queue[:80]!r} is not declared in topics.yaml (there are: {declared})"
 
     def command(self, record: Incoming) -> Command:
         """A record of ``job-commands``. Raises `RequestError`."""

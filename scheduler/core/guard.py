@@ -14,6 +14,10 @@ from scheduler.core.records import Headers
 GUARD_HEADER = "duewheel-guard"
 IF_OFFSET_HEADER = "duewheel-if-offset"
 
+_BYTES_MAX = 1_024
+_NUMBER_MAX = 1 << 62
+_DIGITS_MAX = 18
+
 
 class Why(StrEnum):
     """What a guarded record does."""
@@ -72,16 +76,27 @@ def if_offset_of(headers: Headers) -> int | None:
     """
     for name, value in headers:
         if name == IF_OFFSET_HEADER:
-            if not (value or b"").isdigit():
+            if not (value or b"").isdigit() or len(value) > _DIGITS_MAX:
                 raise ValueError(f"header {IF_OFFSET_HEADER} must be an offset, got {value!r}")
             return int(value)
     return None
 
 
 def _parse(value: bytes) -> Guard:
+    if len(value or b"") > _BYTES_MAX:
+        raise ValueError(f"header {GUARD_HEADER} has {len(value)} bytes, above {_BYTES_MAX}")
     try:
         plain = json.loads(value)
-        return Guard(int(plain["acts_on"]), int(plain["source"]),
-                     int(plain["appended_at"]), Why(plain["why"]))  # fmt: skip
+        acts_on, source, appended = (
+            _number(plain[name]) for name in ("acts_on", "source", "appended_at")
+        )
+        return Guard(acts_on, source, appended, Why(plain["why"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"header {GUARD_HEADER} cannot be read: {error!r}") from error
+
+
+def _number(value: object) -> int:
+    """An offset or an instant as we write them; whoever forges one gets no further."""
+    if type(value) is not int or not -1 <= value < _NUMBER_MAX:
+        raise ValueError(f"{str(value)[:40]} is no offset and no instant")
+    return value

@@ -27,7 +27,14 @@ from dataclasses import dataclass, replace
 
 from scheduler.core.definition import FOREVER_MS, CompiledJob
 from scheduler.core.draft import Draft, spell
-from scheduler.core.guard import Guard, Why, guard_headers, guard_of, if_offset_of
+from scheduler.core.guard import (
+    GUARD_HEADER,
+    Guard,
+    Why,
+    guard_headers,
+    guard_of,
+    if_offset_of,
+)
 from scheduler.core.layout import (
     DELAYED,
     ONE_SHOT,
@@ -76,6 +83,8 @@ class _Source:
 def accept(draft: Draft, record: Incoming) -> None:
     """Take one record of ``jobs`` into force, or refuse it; never raises for bad input."""
     key = record.key or b""
+    if _clears_bad_key(draft, record):
+        return
     try:
         guard = guard_of(record.headers)
         job_id = draft.decoder.job_id(record.key)
@@ -91,6 +100,21 @@ def accept(draft: Draft, record: Incoming) -> None:
         refuse(draft, record, error)
     except ValueError as error:
         refuse(draft, record, DefinitionError("headers", str(error)))
+
+
+def _clears_bad_key(draft: Draft, record: Incoming) -> bool:
+    """Our own tombstone behind a key that is no job id: forget the key, answer nothing.
+
+    Refusing it like a user's record would write the next one, and so on for ever.
+    """
+    if record.value is not None or all(name != GUARD_HEADER for name, _ in record.headers):
+        return False
+    try:
+        draft.decoder.job_id(record.key)
+    except DefinitionError:
+        draft.set_entry(record.key or b"", None)
+        return True
+    return False
 
 
 def _accept_user(draft: Draft, record: Incoming, job_id: str, source: _Source) -> None:
@@ -305,6 +329,8 @@ def absorb(draft: Draft, record: Incoming) -> None:
     holds, as far as anything after the cursor depends on it.
     """
     key = record.key or b""
+    if _clears_bad_key(draft, record):
+        return
     try:
         guard = guard_of(record.headers)
         job_id = draft.decoder.job_id(record.key)

@@ -11,7 +11,7 @@ from scheduler.core.intake import Cancel, Trigger, Unsupported
 from scheduler.core.records import Incoming
 from scheduler.errors import DefinitionError, RequestError
 
-DECODER = ContractDecoder(256)
+DECODER = ContractDecoder(256, ("default", "bulk", "reports"))
 NINE = "2030-01-01T09:00:00.000Z"
 NOW_MS = 1_893_488_400_000
 DAY_MS = 86_400_000

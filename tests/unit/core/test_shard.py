@@ -380,3 +380,39 @@ def test_a_job_that_will_never_run_says_so() -> None:
     bench.turn(1)
     assert bench.told[-1]["next_run_at"] is None
     assert any("never run" in warning for warning in bench.told[-1]["warnings"])
+
+
+def test_the_tombstone_behind_a_bad_key_ends_there() -> None:
+    for key in ("a b", "a@b", "x" * 201, ""):
+        bench = Bench()
+        bench.put(key, 1, every="PT1H")
+        for now in range(2, 8):
+            bench.turn(now)
+        assert [row["state"] for row in bench.told] == ["rejected"]
+        assert len(bench.logs["jobs"]) == 2
+        assert [name for name, _ in bench.store.scan(b"j", b"k", 10)] == []
+        assert bench.rebuilt().next_due_ms is None
+
+
+def test_a_forged_guard_is_refused_whatever_is_in_it() -> None:
+    rest = b',"source":0,"appended_at":0,"why":"kept"}'
+    numbers = [b'{"acts_on":' + number + rest for number in (b"1e999", b"%d" % 2**70, b"true")]
+    for header in (*numbers, b"[" * 100_000, b"\xff", b""):
+        bench = Bench()
+        bench.put("a", 1, (("duewheel-guard", header),), every="PT1H")
+        bench.turn(2)
+        bench.turn(3)
+        assert [row["path"] for row in bench.told] == ["headers"]
+
+
+def test_a_queue_that_is_not_declared_is_refused() -> None:
+    bench = Bench()
+    bench.put("a", 1, every="PT1S", queue="nope")
+    bench.turn(2)
+    assert bench.turn(10) == []
+    assert bench.told[0]["path"] == "queue"
+    bench.put("b", 11, run_at=text(12))
+    bench.turn(12)
+    bench.retry({**bench.sent[0], "queue": "nope"}, 13, not_before=14)
+    assert bench.turn(20) == []
+    assert "nope" in bench.told[-1]["error"]
