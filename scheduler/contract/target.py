@@ -43,8 +43,16 @@ def _upper(value: object) -> object:
     return value.upper() if isinstance(value, str) else value
 
 
-Topic = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
-"""Name of a Kafka topic."""
+def _not_internal(topic: str) -> str:
+    if topic.startswith("__"):
+        raise ValueError("topics whose names begin with __ are Kafka's own")
+    return topic
+
+
+Topic = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,249}$"), AfterValidator(_not_internal)
+]
+"""Name of a Kafka topic that runs may be delivered to."""
 
 StatusCode = Annotated[int, Field(ge=100, le=599)]
 

@@ -100,6 +100,10 @@ FIELDS = {
         '{"every":"PT1S","labels":null}',
         "labels: should be an object, not None",
     ),
+    "internal topic": (
+        '{"every":"PT1S","target":{"kind":"kafka","topic":"__transaction_state"}}',
+        "target.topic: topics whose names begin with __ are Kafka's own",
+    ),
     "null target": ('{"every":"PT1S","target":null}', "target: needs a kind"),
     "a boolean for a number": (
         '{"every":"PT1S","jitter_seconds":true}',
