@@ -15,7 +15,6 @@ def commands(section: str) -> list[str]:
     return re.findall(r"```sh\n(.*?)```", body, flags=re.DOTALL)
 
 
-def adapted(command: str, bootstrap: str, prefix: str) -> str:
-    """The same command for another cluster and for topics with a prefix."""
-    moved = command.replace("localhost:9092", bootstrap)
-    return re.sub(r"--topic (\S+)", rf"--topic {prefix}\1", moved)
+def adapted(command: str, prefix: str) -> str:
+    """The same command for topics with a prefix."""
+    return re.sub(r"--topic (\S+)", rf"--topic {prefix}\1", command)

@@ -50,9 +50,11 @@ def _value(line: str) -> tuple[str, dict[str, Any]]:
 def test_what_the_readme_says_about_the_console_works(
     kafka: Kafka, prefix: str, environment: dict[str, str], workers: list[subprocess.Popen[bytes]]
 ) -> None:
-    define, status, runs, history, command_line = (
-        adapted(command, kafka.bootstrap, prefix) for command in commands(SECTION)
+    address, define, status, runs, history, command_line = (
+        adapted(command, prefix) for command in commands(SECTION)
     )
+    assert address.startswith("export KAFKA_BOOTSTRAP_SERVERS=")
+    environment = {**environment, "KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap}
     # The README begins with everything running: an answered job says that it is.
     _shell(
         ".venv/bin/duewheel apply --filename examples/every-minute.yaml --deadline 60", environment
