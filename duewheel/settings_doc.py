@@ -51,7 +51,15 @@ def page() -> str:
 
 
 def descriptions(settings: type) -> dict[str, str]:
-    """What the ``Attributes:`` section of a class says of each of its fields."""
+    """What the ``Attributes:`` sections of a class and its bases say of each of its fields."""
+    found: dict[str, str] = {}
+    for base in reversed(settings.__mro__):
+        if base.__module__.startswith(("scheduler", "executor")):
+            found |= _attributes(base)
+    return found
+
+
+def _attributes(settings: type) -> dict[str, str]:
     found: dict[str, str] = {}
     name = ""
     inside = False

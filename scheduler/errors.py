@@ -16,6 +16,9 @@ Messages say what is wrong, which one, and what to do now.
 """
 
 from enum import IntEnum
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 
 class ExitCode(IntEnum):
@@ -112,6 +115,13 @@ def invariant(condition: object, message: str) -> None:
     """Raise `InvariantViolation` unless ``condition`` holds; kept under ``python -O``."""
     if not condition:
         raise InvariantViolation(message)
+
+
+def present(value: Value | None, message: str) -> Value:
+    """Return ``value``; raise `InvariantViolation` if it is ``None``, under ``python -O`` too."""
+    if value is None:
+        raise InvariantViolation(message)
+    return value
 
 
 def exit_code_of(error: DuewheelError) -> ExitCode:

@@ -146,41 +146,22 @@ class KafkaSettings(BaseSettings):
             ) from error
 
 
-class SchedulerSettings(KafkaSettings):
-    """Settings of a scheduler worker.
+class MemberSettings(KafkaSettings):
+    """What a member of a group with a transactional producer has to know beside.
 
     Attributes:
-        warm: `all` or `owned`; see `Warm`.
-        group_instance_id: static membership, for hosts with stable names whose restarts are
-            shorter than the session; unset: dynamic, which notices a clean stop at once.
-        session_timeout_ms: silence after which a worker's partitions go to others; a dead
-            worker's jobs wait for so long.
+        session_timeout_ms: silence after which a process's partitions go to others; what a
+            dead one owned waits for so long.
         heartbeat_interval_ms: under a third of the session.
-        transaction_timeout_ms: after which the broker ends a dead worker's transaction; under
+        transaction_timeout_ms: after which the broker ends a dead process's transaction; under
             the session, so that a take-over need not wait for it.
-        transaction_interval_ms: from the start of one transaction to the next.
-        transaction_runs_max: run commands in one transaction.
-        catchup_grace_seconds: lateness beyond which a worker catches up beside its live work.
-        catchup_limit_seconds: how far back a worker looks when its cursor is lost everywhere.
-        cursor_backup_seconds: how often each cursor is copied to `cursors`.
-        flush_interval_seconds: how often the local store is made durable.
         call_deadline_seconds: a Kafka call that takes longer ends the process.
-        allow_older_tzdata: start though the cursor was written with newer tzdata (a rollback).
     """
 
-    warm: Warm = Warm.ALL
-    group_instance_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]+$")
     session_timeout_ms: int = Field(default=10_000, ge=SESSION_MS_MIN, le=1_800_000)
     heartbeat_interval_ms: int = Field(default=500, ge=100)
     transaction_timeout_ms: int = Field(default=3_000, ge=1_000)
-    transaction_interval_ms: int = Field(default=20, ge=1, le=1_000)
-    transaction_runs_max: int = Field(default=4_000, ge=1, le=100_000)
-    catchup_grace_seconds: int = Field(default=60, ge=1, le=86_400)
-    catchup_limit_seconds: int = Field(default=86_400, ge=0)
-    cursor_backup_seconds: int = Field(default=60, ge=1)
-    flush_interval_seconds: int = Field(default=60, ge=1)
     call_deadline_seconds: int = Field(default=30, ge=5)
-    allow_older_tzdata: bool = False
 
     @model_validator(mode="after")
     def _times_fit(self) -> Self:
@@ -195,6 +176,33 @@ class SchedulerSettings(KafkaSettings):
                 f"session_timeout_ms {self.session_timeout_ms}"
             )
         return self
+
+
+class SchedulerSettings(MemberSettings):
+    """Settings of a scheduler worker.
+
+    Attributes:
+        warm: `all` or `owned`; see `Warm`.
+        group_instance_id: static membership, for hosts with stable names whose restarts are
+            shorter than the session; unset: dynamic, which notices a clean stop at once.
+        transaction_interval_ms: from the start of one transaction to the next.
+        transaction_runs_max: run commands in one transaction.
+        catchup_grace_seconds: lateness beyond which a worker catches up beside its live work.
+        catchup_limit_seconds: how far back a worker looks when its cursor is lost everywhere.
+        cursor_backup_seconds: how often each cursor is copied to `cursors`.
+        flush_interval_seconds: how often the local store is made durable.
+        allow_older_tzdata: start though the cursor was written with newer tzdata (a rollback).
+    """
+
+    warm: Warm = Warm.ALL
+    group_instance_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]+$")
+    transaction_interval_ms: int = Field(default=20, ge=1, le=1_000)
+    transaction_runs_max: int = Field(default=4_000, ge=1, le=100_000)
+    catchup_grace_seconds: int = Field(default=60, ge=1, le=86_400)
+    catchup_limit_seconds: int = Field(default=86_400, ge=0)
+    cursor_backup_seconds: int = Field(default=60, ge=1)
+    flush_interval_seconds: int = Field(default=60, ge=1)
+    allow_older_tzdata: bool = False
 
 
 def _complaint(fault: ErrorDetails) -> str:

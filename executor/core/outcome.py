@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from executor.core.table import Event
-from scheduler.core.backoff import backoff_ms
+from scheduler.core.backoff import DELAY_MS_MAX, backoff_ms
 
 if TYPE_CHECKING:
     from random import Random
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
 ERROR_CHARS_MAX = 4096
 """Errors are cut here in history and dead letters (contract)."""
-
-DELAY_MS_MAX = 7 * 86_400_000
-"""A delayed run lies at most 7 days ahead (contract)."""
 
 RETRYABLE_STATUS = frozenset({408, 425, 429})
 """HTTP answers below 500 that say "later", not "never" (RFC 9110, RFC 8470, RFC 6585)."""

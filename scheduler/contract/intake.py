@@ -17,13 +17,11 @@ from scheduler.contract.partition import partition_of
 from scheduler.contract.run import DelayedRun as DelayedMessage
 from scheduler.contract.run import RunTrigger
 from scheduler.contract.topics import DEFAULT_QUEUE
+from scheduler.core.backoff import DELAY_MS_MAX
 from scheduler.core.definition import CompiledJob
 from scheduler.core.intake import Cancel, Command, DelayedRun, Trigger, Unsupported
 from scheduler.core.records import Incoming
 from scheduler.errors import DefinitionError, RequestError
-
-DELAY_MS_MAX = 7 * 24 * 3_600_000
-"""A delayed run waits at most so long: ``runs-retry`` keeps its record for 8 days."""
 
 
 class ContractDecoder:

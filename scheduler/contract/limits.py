@@ -5,10 +5,6 @@ from dataclasses import dataclass
 JOB_ID_CHARS_MAX = 200
 ERROR_BYTES_MAX = 4_096
 """Errors in status, history and dead letters are cut at this."""
-RESULT_BYTES_MAX = 65_536
-"""A larger result of a run is refused."""
-RETRY_DELAY_SECONDS_MAX = 7 * 86_400
-"""A delayed run waits at most this long: ``runs-retry`` keeps its records for 8 days."""
 
 
 @dataclass(frozen=True, slots=True)

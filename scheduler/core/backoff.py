@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from random import Random
 
+DELAY_MS_MAX = 7 * 86_400_000
+"""A delayed run waits at most 7 days (contract): ``runs-retry`` keeps its records for 8."""
+
 
 def backoff_ms(attempt: int, base_seconds: int, cap_seconds: int, chance: "Random") -> int:
     """Delay before attempt ``attempt + 1``: uniform in 0..min(cap, base * 2^attempt), in ms.

@@ -30,6 +30,7 @@ from scheduler.core.records import Dispatch, Outgoing
 from scheduler.core.reports import Fact, Undispatched, status_value, undispatched_value
 from scheduler.core.routes import Routes
 from scheduler.core.staging import Staging
+from scheduler.errors import present
 
 Facts = Callable[[bytes], Fact | None]
 """Looks up what ``cursors`` says of a job id."""
@@ -144,10 +145,11 @@ class Draft:
         else:
             self.stage.put(key, encode_entry(entry))
 
-    def cohort(self, digest: bytes) -> Cohort | None:
+    def cohort(self, digest: bytes) -> Cohort:
         """A cohort of this partition by its digest."""
         value = self.stage.get(cohort_key(self.partition, digest))
-        return None if value is None else cohort_of(decode_cohort(value).cohort)
+        where = f"cohort {digest.hex()} of partition {self.partition}"
+        return cohort_of(decode_cohort(present(value, f"{where} is gone")).cohort)
 
     # ---- what is to be done -------------------------------------------------------------
 

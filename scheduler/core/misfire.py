@@ -2,7 +2,8 @@
 
 from enum import StrEnum
 
-from scheduler.core.definition import Cohort, MisfirePolicy
+from scheduler.core.definition import Cohort, MisfirePolicy, OnceSpec
+from scheduler.core.schedule import schedule_of
 
 
 class Outcome(StrEnum):
@@ -38,3 +39,18 @@ def outcome(cohort: Cohort, late_ms: int, last: bool) -> Outcome:
             return Outcome.MISFIRE if last else Outcome.SUPERSEDED
         case MisfirePolicy.RUN_ALL:
             return Outcome.MISFIRE
+
+
+def is_last(cohort: Cohort, nominal_ms: int, now_ms: int, upto_ms: int) -> bool:
+    """Whether no later instant, up to a nominal one, is a misfire by now as well.
+
+    Args:
+        upto_ms: the job's last nominal instant (its end, or where a successor begins).
+    """
+    if isinstance(cohort.schedule, OnceSpec):
+        return True
+    missed_ms = now_ms - cohort.grace_ms - 1 - cohort.jitter_ms
+    upto_ms = min(upto_ms, missed_ms)
+    return upto_ms <= nominal_ms or (
+        schedule_of(cohort.schedule).last_through(nominal_ms, upto_ms) is None
+    )

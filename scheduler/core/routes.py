@@ -42,11 +42,6 @@ class Routes:
         """Topic of cursors' backups and facts."""
         return f"{self.prefix}cursors"
 
-    @property
-    def calendars(self) -> str:
-        """Topic of calendars."""
-        return f"{self.prefix}calendars"
-
     def runs(self, queue: str) -> str:
         """Topic of a queue's run commands."""
         return f"{self.prefix}runs" if queue == "default" else f"{self.prefix}runs.{queue}"

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from scheduler.core.command import run_command
 from scheduler.core.cursor import WHOLE, Position
-from scheduler.core.definition import FOREVER_MS, Cohort, OnceSpec
+from scheduler.core.definition import FOREVER_MS, OnceSpec
 from scheduler.core.draft import Draft, Due
 from scheduler.core.instant import format_instant
 from scheduler.core.intake import DelayedRun
@@ -21,9 +21,9 @@ from scheduler.core.layout import (
     member_key,
     wheel_key,
 )
-from scheduler.core.misfire import Outcome, outcome
+from scheduler.core.misfire import Outcome, is_last, outcome
 from scheduler.core.schedule import schedule_of
-from scheduler.errors import invariant
+from scheduler.errors import present
 
 
 class Cut(StrEnum):
@@ -73,7 +73,7 @@ def instants(
         position = (effective_ms(draft, version, version.run_at_ms), ONE_SHOT + key)
         inside = (after is None or position > after) and position <= upto
         return [version.run_at_ms] if inside and version.run_at_ms <= bound_ms else []
-    cohort = _cohort_of(draft, version)
+    cohort = draft.cohort(version.cohort)
     wheel_name = version.cohort + key
     low = version.valid_from_ms
     if after is not None:
@@ -86,7 +86,7 @@ def instants(
 
 def effective_ms(draft: Draft, version: Version, nominal_ms: int) -> int:
     """When a nominal instant is due. A one-shot in the past is due when it was appended."""
-    effective = nominal_ms + _cohort_of(draft, version).jitter_ms
+    effective = nominal_ms + draft.cohort(version.cohort).jitter_ms
     return effective if version.run_at_ms is None else max(effective, version.appended_ms)
 
 
@@ -94,9 +94,10 @@ def settle(draft: Draft, key: bytes, version: Version, nominals: list[int], ruli
     """Decide instants of one version under its own policies."""
     if not nominals:
         return
-    cohort, cut = _cohort_of(draft, version), ruling.cut
+    cohort, cut = draft.cohort(version.cohort), ruling.cut
     body = body_of(draft, key, version)
     below = ruling.settled_below_ms
+    upto = min(version.valid_to_ms, FOREVER_MS if ruling.bound_ms is None else ruling.bound_ms)
     for nominal in nominals:
         effective = effective_ms(draft, version, nominal)
         late = draft.now_ms - effective
@@ -105,7 +106,7 @@ def settle(draft: Draft, key: bytes, version: Version, nominals: list[int], ruli
         elif late < 0 or (cut is Cut.DELETION and late > cohort.grace_ms):
             draft.miss(key, version.offset, nominal, "deleted")
         else:
-            last = _is_last(draft, version, nominal, ruling.bound_ms)
+            last = is_last(cohort, nominal, draft.now_ms, upto)
             result = outcome(cohort, late, last=last)
             if result.sends:
                 settled = None if below is None else min(nominal, below)
@@ -113,17 +114,6 @@ def settle(draft: Draft, key: bytes, version: Version, nominals: list[int], ruli
                 draft.send(key, cohort.queue, body, due)
             else:
                 draft.miss(key, version.offset, nominal, result.value)
-
-
-def _is_last(draft: Draft, version: Version, nominal: int, bound_ms: int | None) -> bool:
-    """Whether no later instant of this version is a misfire by now as well."""
-    cohort = _cohort_of(draft, version)
-    if isinstance(cohort.schedule, OnceSpec):
-        return True
-    upto = min(draft.now_ms - cohort.grace_ms - 1 - cohort.jitter_ms, version.valid_to_ms)
-    if bound_ms is not None:
-        upto = min(upto, bound_ms)
-    return upto <= nominal or schedule_of(cohort.schedule).last_through(nominal, upto) is None
 
 
 def _delay(
@@ -140,9 +130,8 @@ def _delay(
 
 def one_shot_key(draft: Draft, key: bytes, version: Version) -> bytes:
     """Wheel key of a one-shot."""
-    invariant(version.run_at_ms is not None, "a recurring job has no wheel entry of its own")
-    assert version.run_at_ms is not None
-    due = effective_ms(draft, version, version.run_at_ms)
+    run_at_ms = present(version.run_at_ms, "a recurring job has no wheel entry of its own")
+    due = effective_ms(draft, version, run_at_ms)
     return wheel_key(draft.partition, due, ONE_SHOT + key)
 
 
@@ -150,15 +139,6 @@ def body_of(draft: Draft, key: bytes, version: Version) -> bytes:
     """The run command body of a version on the wheel."""
     if version.run_at_ms is not None:
         value = draft.stage.get(one_shot_key(draft, key, version))
-        invariant(value is not None, f"one-shot {key!r} is not on the wheel")
-        return decode_one_shot(value or b"")[3]
+        return decode_one_shot(present(value, f"one-shot {key!r} is not on the wheel"))[3]
     value = draft.stage.get(member_key(draft.partition, version.cohort, key))
-    invariant(value is not None, f"{key!r} is no member of its cohort")
-    return (value or b"")[MEMBER_HEAD:]
-
-
-def _cohort_of(draft: Draft, version: Version) -> Cohort:
-    cohort = draft.cohort(version.cohort)
-    invariant(cohort is not None, f"cohort {version.cohort.hex()} is gone")
-    assert cohort is not None
-    return cohort
+    return present(value, f"{key!r} is no member of its cohort")[MEMBER_HEAD:]

@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from scheduler.core.acceptance import accept, refuse, write_facts
 from scheduler.core.collect import collect
 from scheduler.core.cursor import WHOLE, Cursor, Position, encode_cursor
 from scheduler.core.draft import Context, Draft
@@ -45,7 +46,6 @@ from scheduler.core.records import Dispatch, Incoming, Outgoing
 from scheduler.core.reports import backup_value
 from scheduler.core.settle import Ruling, Span, instants, settle
 from scheduler.core.takeup import accept_command, accept_delayed, refuse_record
-from scheduler.core.versions import accept, refuse, write_facts
 from scheduler.core.wheel import Walk, dispatch_delayed, walk
 from scheduler.errors import DefinitionError, RequestError, invariant
 

@@ -19,9 +19,9 @@ from scheduler.core.layout import (
     encode_instant,
     wheel_key,
 )
+from scheduler.core.placement import hold_delayed
 from scheduler.core.records import Incoming
 from scheduler.core.reports import cancel_value
-from scheduler.core.wheel import hold_delayed
 from scheduler.errors import DefinitionError, RequestError
 
 

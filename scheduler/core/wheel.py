@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 
 from scheduler.core.command import command_head, command_tail
 from scheduler.core.cursor import Position
-from scheduler.core.definition import FOREVER_MS, Cohort, OnceSpec
-from scheduler.core.draft import Draft, Due, cohort_of, end_of
+from scheduler.core.definition import FOREVER_MS, Cohort
+from scheduler.core.draft import Draft, Due, end_of
 from scheduler.core.instant import format_instant
 from scheduler.core.layout import (
     COMMAND,
@@ -31,34 +31,20 @@ from scheduler.core.layout import (
     MEMBER_ID,
     ONE_SHOT,
     PURGE,
-    CohortEntry,
-    Waiting,
     cohort_key,
     command_key,
-    decode_cohort,
-    decode_entry,
     decode_instant,
     decode_one_shot,
     decode_waiting,
-    delayed_key,
-    encode_cohort,
-    encode_instant,
-    encode_waiting,
-    encode_waiting_index,
-    job_key,
     member_range,
-    offset_key,
     resume_key,
     unpack_member,
-    waiting_key,
     wheel_key,
     wheel_position,
 )
-from scheduler.core.misfire import Outcome, outcome
+from scheduler.core.misfire import Outcome, is_last, outcome
+from scheduler.core.placement import drop_delayed, place
 from scheduler.core.records import Outgoing
-from scheduler.core.schedule import Schedule, schedule_of
-from scheduler.core.staging import Staging
-from scheduler.errors import invariant
 
 _CHUNK = 2_000
 """Members read from the store at a time: a list of about 1 MB."""
@@ -155,8 +141,6 @@ def _fire_cohort(
 ) -> Position | None:
     due, digest, nominal = entry
     cohort = draft.cohort(digest)
-    invariant(cohort is not None, f"cohort {digest.hex()} of partition {draft.partition} is gone")
-    assert cohort is not None
     fire = _Fire(draft, plan, cohort, due, nominal)
     while True:
         lower, upper = member_range(draft.partition, digest, after)
@@ -176,9 +160,7 @@ class _Fire:
     def __init__(self, draft: Draft, plan: Walk, cohort: Cohort, due: int, nominal: int) -> None:
         self._draft, self._plan, self._cohort = draft, plan, cohort
         self._due, self._nominal = due, nominal
-        self._schedule = schedule_of(cohort.schedule) if not isinstance(
-            cohort.schedule, OnceSpec) else None  # fmt: skip
-        self._outcome = outcome(cohort, draft.now_ms - due, self._is_last(cohort, None))
+        self._outcome = outcome(cohort, draft.now_ms - due, self._is_last(FOREVER_MS))
         text = format_instant(nominal)
         self._texts = (text, format_instant(due), self._outcome.value)
         self._head = command_head(*self._texts, text if plan.promise else None)
@@ -216,26 +198,19 @@ class _Fire:
             job_id = key[MEMBER_ID:]
             if not valid_from < self._nominal <= valid_to or job_id in self._plan.skip:
                 continue
-            if self._outcome is Outcome.SUPERSEDED and self._is_last(self._cohort, valid_to):
+            if self._outcome is Outcome.SUPERSEDED and self._is_last(valid_to):
                 due = Due(self._nominal, self._due, Outcome.MISFIRE.value)
                 draft.send(job_id, self._cohort.queue, value[MEMBER_HEAD:], due)
             else:
                 draft.miss(job_id, offset, self._nominal, self._outcome.value)
 
-    def _is_last(self, cohort: Cohort, valid_to: int | None) -> bool:
-        """Whether no later instant (up to ``valid_to``) is a misfire by now as well."""
-        line = self._draft.now_ms - cohort.grace_ms - 1 - cohort.jitter_ms
-        upto = line if valid_to is None else min(line, valid_to)
-        if self._schedule is None or upto <= self._nominal:
-            return True
-        return self._schedule.last_through(self._nominal, upto) is None
+    def _is_last(self, valid_to: int) -> bool:
+        return is_last(self._cohort, self._nominal, self._draft.now_ms, valid_to)
 
 
 def _fire_one_shot(draft: Draft, plan: Walk, due: int, job_id: bytes, value: bytes) -> None:
     nominal, offset, digest, body = decode_one_shot(value)
     cohort = draft.cohort(digest)
-    invariant(cohort is not None, f"policies of one-shot {job_id!r} are gone")
-    assert cohort is not None
     result = outcome(cohort, draft.now_ms - due, last=True)
     if not result.sends:
         draft.miss(job_id, offset, nominal, result.value)
@@ -258,20 +233,6 @@ def dispatch_delayed(draft: Draft, due: int, offset: int, value: bytes) -> None:
     drop_delayed(draft.stage, draft.partition, due, offset, waiting.job_id)
     if waiting.ours:
         draft.held.append((waiting.job_id, waiting.nominal_ms, -1))
-
-
-def hold_delayed(stage: Staging, partition: int, due: int, offset: int, run: Waiting) -> None:
-    """Put a delayed run on the wheel."""
-    stage.put(delayed_key(partition, due, offset), encode_waiting(run))
-    stage.put(waiting_key(partition, run.job_id, offset), encode_waiting_index(due, run))
-    stage.put(offset_key(partition, offset), b"")
-
-
-def drop_delayed(stage: Staging, partition: int, due: int, offset: int, job_id: bytes) -> None:
-    """Take a delayed run off the wheel."""
-    stage.delete(delayed_key(partition, due, offset))
-    stage.delete(waiting_key(partition, job_id, offset))
-    stage.delete(offset_key(partition, offset))
 
 
 def _purge(draft: Draft, due: int, job_id: bytes) -> None:
@@ -309,117 +270,4 @@ def _move_on(
         draft.stage.delete(cohort_key(draft.partition, digest))
         return None
     cohort = draft.cohort(digest)
-    assert cohort is not None
     return place(draft.stage, draft.partition, cohort, decode_instant(value))
-
-
-def place(
-    stage: Staging, partition: int, cohort: Cohort, since_ms: int
-) -> tuple[int, bytes, bytes] | None:
-    """Put a cohort's entry at its first nominal instant after ``since_ms``.
-
-    Returns:
-        (due, digest, value) of the entry, ``None`` where the schedule ends.
-    """
-    nominal = _recurring(cohort).next_after(since_ms)
-    following = FOREVER_MS if nominal is None else nominal
-    entry = CohortEntry(since_ms, following, cohort.encoded)
-    stage.put(cohort_key(partition, cohort.digest), encode_cohort(entry))
-    if nominal is None:
-        return None
-    due, value = nominal + cohort.jitter_ms, encode_instant(nominal)
-    stage.put(wheel_key(partition, due, cohort.digest), value)
-    return due, cohort.digest, value
-
-
-def beyond(cohort: Cohort, position: Position, job_id: bytes | None = None) -> int:
-    """The greatest nominal instant that is decided at ``position``.
-
-    For one member, or for the whole cohort: there an instant counts as decided only once all
-    members are.
-    """
-    due, resume = position
-    nominal = due - cohort.jitter_ms
-    key = cohort.digest + (b"\xff" if job_id is None else job_id)
-    return nominal if key <= resume else nominal - 1
-
-
-def join_cohort(
-    stage: Staging, partition: int, cohort: Cohort, position: Position, valid_from_ms: int
-) -> None:
-    """Make sure that a cohort's entry is not later than a new member's first instant.
-
-    The entry lies beyond ``position`` and beyond what any member is valid from: a cohort whose
-    members are all new is not walked through a past in which it had none.
-    """
-    key = cohort_key(partition, cohort.digest)
-    value = stage.get(key)
-    if isinstance(cohort.schedule, OnceSpec):
-        if value is None:
-            stage.put(key, encode_cohort(CohortEntry(0, FOREVER_MS, cohort.encoded)))
-        return
-    since = max(beyond(cohort, position), valid_from_ms)
-    if value is None:
-        place(stage, partition, cohort, since)
-        return
-    entry = decode_cohort(value)
-    if since < entry.since_ms:
-        stage.delete(wheel_key(partition, entry.next_ms + cohort.jitter_ms, cohort.digest))
-        place(stage, partition, cohort, since)
-
-
-def advance(stage: Staging, partition: int, position: Position, limit: int) -> bool:
-    """Bring entries left behind by another owner's hand up to ``position``.
-
-    Cohorts move to their first instant beyond it, delayed runs that were sent go away,
-    one-shots stay (they wait for their garbage collection).
-
-    Returns:
-        Whether all are done; else call again after applying the writes.
-    """
-    lower, upper = wheel_key(partition, 0, b""), wheel_key(partition, position[0] + 1, b"")
-    moved = 0
-    for key, value in stage.scan(lower, upper, 1 << 30):
-        due, rest = wheel_position(key)
-        if len(rest) == 16:
-            if (due, rest + b"\xff") <= position:
-                _advance_cohort(stage, partition, key, rest, position)
-                moved += 1
-        elif (due, rest) <= position and rest[:16] == DELAYED:
-            offset = int.from_bytes(rest[16:], "big")
-            drop_delayed(stage, partition, due, offset, decode_waiting(value).job_id)
-            moved += 1
-        elif (due, rest) <= position and rest[:16] == PURGE:
-            _purge_behind(stage, partition, key, rest[16:])
-            moved += 1
-        if moved >= limit:
-            return False
-    return True
-
-
-def _purge_behind(stage: Staging, partition: int, key: bytes, name: bytes) -> None:
-    """Forget what another owner's hand has passed (a key only if it is still gone)."""
-    stage.delete(key)
-    if name[:1] == COMMAND:
-        stage.delete(command_key(partition, name[1:].decode()))
-    elif decode_entry(stage.get(job_key(partition, name))).version is None:
-        stage.delete(job_key(partition, name))
-
-
-def _advance_cohort(
-    stage: Staging, partition: int, key: bytes, digest: bytes, position: Position
-) -> None:
-    stage.delete(key)
-    value = stage.get(cohort_key(partition, digest))
-    if value is None:
-        return
-    entry = decode_cohort(value)
-    cohort = cohort_of(entry.cohort)
-    place(stage, partition, cohort, max(beyond(cohort, position), entry.since_ms))
-
-
-def _recurring(cohort: Cohort) -> Schedule:
-    spec = cohort.schedule
-    invariant(not isinstance(spec, OnceSpec), "a one-shot's cohort has no schedule")
-    assert not isinstance(spec, OnceSpec)
-    return schedule_of(spec)

@@ -15,6 +15,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from scheduler.core.absorption import absorb
 from scheduler.core.cursor import WHOLE, Cursor
 from scheduler.core.draft import Context, Draft
 from scheduler.core.layout import (
@@ -24,12 +25,12 @@ from scheduler.core.layout import (
     meta_key,
     partition_range,
 )
+from scheduler.core.placement import advance
 from scheduler.core.records import Incoming
 from scheduler.core.shard import Decision, Shard
 from scheduler.core.staging import Staging
 from scheduler.core.takeup import absorb_command, absorb_delayed
-from scheduler.core.versions import absorb
-from scheduler.core.wheel import advance
+from scheduler.errors import present
 
 KINDS = (b"j", b"c", b"m", b"w", b"r", b"o", b"k", b"p")
 """Every type of key of a partition."""
@@ -302,8 +303,7 @@ class Partition:
         Returns:
             Its log (``jobs``, ``commands``, ``retries``) and offset.
         """
-        shard = self.shard
-        assert shard is not None
+        shard = present(self.shard, "only a live partition decides")
         inbox = shard.inbox
         logs = {"jobs": inbox.jobs, "commands": inbox.commands, "retries": inbox.retries}
         (name, records), _ = next(
@@ -314,10 +314,9 @@ class Partition:
 
     def go_live(self) -> Shard:
         """Make the shard; call when `work` has said that it is ready."""
-        assert self._known is not None
-        assert self._retry_end is not None
-        position, cursor = self._known
-        shard = Shard(self._context, position, cursor, self._retry_end)
+        position, cursor = present(self._known, "a take-over knows what is accepted")
+        retry_end = present(self._retry_end, "a take-over knows the end of runs-retry")
+        shard = Shard(self._context, position, cursor, retry_end)
         shard.inbox.jobs = self.jobs.records
         shard.inbox.commands = self.commands.records
         shard.inbox.retries = self.retries.records

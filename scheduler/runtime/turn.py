@@ -13,7 +13,7 @@ import structlog
 from scheduler.core.ports import Clock, OrderedStore
 from scheduler.core.records import Dispatch, Outgoing
 from scheduler.core.shard import Decision, Shard
-from scheduler.errors import FencedError
+from scheduler.errors import FencedError, present
 from scheduler.kafka.ownership import Ownership
 from scheduler.kafka.transaction import (
     Aborted,
@@ -115,8 +115,7 @@ class Turn:
         records_most = max(RECORDS_MOST >> self._halvings, 1)
         order = list(partitions[self._first :]) + list(partitions[: self._first])
         for count, partition in enumerate(order):
-            shard = partition.shard
-            assert shard is not None
+            shard = present(partition.shard, "only live partitions have a turn")
             hand = shard.cursor.due_ms if hand_ms is None else hand_ms
             if not shard.wants_turn(hand) and partition.number not in backups:
                 continue

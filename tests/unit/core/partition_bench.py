@@ -57,7 +57,9 @@ class Bench:
         self.shard = Shard(self.context(self.store), 0, Cursor(T0), 0)
 
     def context(self, store: MemoryStore) -> Context:
-        return Context(0, store, ContractDecoder(1), self.facts.get, self.setting)
+        return Context(
+            0, store, ContractDecoder(1, ("default", "bulk")), self.facts.get, self.setting
+        )
 
     # ---- what users and executors do -----------------------------------------------------
 

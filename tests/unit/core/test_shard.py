@@ -198,6 +198,18 @@ def test_a_deletion_is_forgotten_when_no_delayed_run_can_be_older() -> None:
     assert [key for key, _ in bench.store.scan(b"j", b"k", 10)] == []
 
 
+def test_a_paused_jobs_deletion_is_told_though_its_cohort_is_gone() -> None:
+    bench = Bench()
+    bench.put("a", 0, schedule="*/10 * * * * *", paused=True, queue="bulk")
+    bench.turn(1)
+    bench.turn(30)  # the cohort was due, had no member, and is dropped
+    assert [key for key, _ in bench.store.scan(b"c", b"d", 10)] == []
+    bench.delete("a", 31)
+    assert bench.turn(32) == ["job-deleted a"]
+    assert bench.last is not None
+    assert [dispatch.topic for dispatch in bench.last.dispatches] == ["runs.bulk"]
+
+
 # ---- one-shots ---------------------------------------------------------------------------------
 
 
